@@ -244,13 +244,13 @@ def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
 
 
 def _least(
-    side: Neighbours, tilts: list[float], question: Question, known: float
+    side: Neighbours, tilts: list[float], question: Question, least: float
 ) -> tuple[float, bool]:
     """From below: what one choice of neighbours costs, those that tell most at a tilt near the saddle.
 
     At least what is known; and whether it took lattices of many queries.
     """
-    best, seen = known, set[bytes]()
+    best, seen = least, set[bytes]()
     while tilts:
         c = tilts.pop()
         stack, _ = side.worst(c)

@@ -115,8 +115,8 @@ class LogDensity:
 class _Sum:
     """The mean of n + m of them, A being the mean of n, and B that of m."""
 
-    one: LogDensity
-    other: LogDensity
+    first: LogDensity
+    second: LogDensity
     share: float  # log((n + m) / n)
     rest: float  # log((n + m) / m)
 
@@ -126,14 +126,14 @@ class _Sum:
         return np.concatenate(chunks)
 
     def _integrand(self, r: Floats, x: Floats) -> Floats:
-        first = self.one(x + self.share - np.logaddexp(0.0, -r))
-        return first + self.other(x + self.rest - np.logaddexp(0.0, r))
+        first = self.first(x + self.share - np.logaddexp(0.0, -r))
+        return first + self.second(x + self.rest - np.logaddexp(0.0, r))
 
     def _integral(self, x: Floats) -> Floats:
         """Gauss-Legendre between the panels' edges, on halves where the integrand is steep or bent."""
         with quiet():  # an edge that the sum does not reach is nan
             a, b = (x[:, None] + shift for shift in (self.share, self.rest))
-            a, b = a - self.one.edges, b - self.other.edges
+            a, b = a - self.first.edges, b - self.second.edges
             first, second = -(a + np.log(-np.expm1(-a))), b + np.log(-np.expm1(-b))
         low = np.fmax(first[:, :1], second[:, -1:])
         high = np.fmin(second[:, :1], first[:, -1:])
@@ -171,7 +171,7 @@ class _Sum:
     def fitted(self, depth: float) -> LogDensity:
         """As a density of its own, where it is above e^-depth under Q or P."""
         low, high = (
-            float(np.logaddexp(self.one.edges[k] - self.share, self.other.edges[k] - self.rest))
+            float(np.logaddexp(self.first.edges[k] - self.share, self.second.edges[k] - self.rest))
             for k in (0, -1)
         )
         x = np.linspace(low, high, 402)

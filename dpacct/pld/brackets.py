@@ -147,8 +147,8 @@ class Search:
         self._built = uppers, lowers
         spill = self._lattices.spill(uppers, total.saddle_epsilon)
         pair = []
-        for laws, own in ((uppers, total), (lowers, tilted_sum(lowers, total.c))):
-            result = compose(laws, own, window(laws, own, self._tail), spill)
+        for laws, tilted in ((uppers, total), (lowers, tilted_sum(lowers, total.c))):
+            result = compose(laws, tilted, window(laws, tilted, self._tail), spill)
             pair.append(result)
             # few frequencies cost their products, which are bounded by themselves
             places = 0 if result.spectrum.sparse else result.spectrum.length
@@ -161,9 +161,9 @@ class Search:
         last, aim = math.inf, _AIM
         best: tuple[float, Laws, Laws, Sum] | None = None
         for trial in range(_ROUNDS):
-            known = trial == 0 and self._built is not None
-            uppers, lowers = self._built if self._built and known else lattices.build()
-            self._work.cut(0 if known else sum(law.places.size for law, _ in uppers))
+            built = trial == 0 and self._built is not None
+            uppers, lowers = self._built if self._built and built else lattices.build()
+            self._work.cut(0 if built else sum(law.places.size for law, _ in uppers))
             total = question.saddle(uppers, self._c)
             self._c = total.c
             beside = Beside.of(uppers, total)
@@ -189,7 +189,7 @@ class Search:
             if fits and settled and (best is None or gap <= best[0]):
                 best = gap, uppers, lowers, total
             if (
-                (trial or known)
+                (trial or built)
                 and settled
                 and fits
                 and (enough or (wide and step <= 1.2 * finest))
@@ -205,7 +205,7 @@ class Search:
 def _most(pair: tuple[Laws, Laws], total: Sum, places: float) -> float:
     """Places of a window, at most, that memory and time allow."""
     results = [terms(laws, total, places) for laws in pair]
-    if all(one is not None and one <= MOST_TERMS for one in results):
+    if all(count is not None and count <= MOST_TERMS for count in results):
         return MOST_SPARSE
     return most_places(len(pair[0]))
 

@@ -172,8 +172,8 @@ class Round:
         if float(eps.min(initial=0.0)) < 0.0:
             raise TooFine
         values = [[self._run(e + shift) for shift in (0.0, -_NEAR, _NEAR)] for e in eps.tolist()]
-        here, before, after = self.rate * np.array(values).reshape(-1, 3).T
-        return here, (before - after) / (2.0 * _NEAR)
+        centre, before, after = self.rate * np.array(values).reshape(-1, 3).T
+        return centre, (before - after) / (2.0 * _NEAR)
 
     def _run(self, eps: float) -> float:
         """delta of what runs."""

@@ -209,7 +209,8 @@ def one_step(law: Summand, epsilons: Floats) -> tuple[Floats, Floats]:
     """log delta of one step at each of an array, and its error; -inf where delta is below all floats."""
     if law.inner is not None:
         results = [_one_step(law, eps) for eps in epsilons.tolist()]
-        return np.array([one.value for one in results]), np.array([one.error for one in results])
+        pairs = np.array([(reading.value, reading.error) for reading in results]).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
     values, _, above = _read(law, epsilons)
     return values, np.where(above > -math.inf, np.expm1(above - values), 0.0)
 
@@ -309,14 +310,14 @@ class Readings:
         values, errors = np.full(epsilons.shape, -math.inf), np.zeros(epsilons.shape)
         tilt = 0.0
         for k, eps in enumerate(epsilons[epsilons < self._top].tolist()):
-            known = self._read(eps)
-            if known is None:
+            stored = self._read(eps)
+            if stored is None:
                 value, _, line = _with_line(self._laws, eps, tilt)
                 tilt = 0.0 if line is None else line.total.c
                 if line is not None:
                     self._keep(eps, value.error, line)
-                known = value.value if value.resolved else min(value.upper, 0.0), value.error
-            values[k], errors[k] = known
+                stored = value.value if value.resolved else min(value.upper, 0.0), value.error
+            values[k], errors[k] = stored
         return np.minimum(values, 0.0), errors
 
     def _read(self, eps: float) -> tuple[float, float] | None:

@@ -272,21 +272,23 @@ def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None
     if not any(law.branches for law, _ in parts):
         none = np.empty(0, complex)
         return Line(total, none, none, none, closed, relative=rounding)
-    own = [
+    shares = [
         _Own(law, n, moments, c)
         for (law, n), (moments, _) in zip(parts, saddle.moments, strict=True)
     ]
 
     def remainder(z: Complexes) -> Complexes:
-        both = [one.parts(z) for one in own]
-        sums = np.sum([one.n * ratio for one, (ratio, _) in zip(own, both, strict=True)], axis=0)
+        both = [share.parts(z) for share in shares]
+        sums = np.sum(
+            [share.n * ratio for share, (ratio, _) in zip(shares, both, strict=True)], axis=0
+        )
         result: Complexes = np.exp(sums)
-        result -= np.prod([a**one.n for one, (_, a) in zip(own, both, strict=True)], axis=0)
-        for i, one in enumerate(own):
-            if one.dense:
+        result -= np.prod([a**share.n for share, (_, a) in zip(shares, both, strict=True)], axis=0)
+        for i, share in enumerate(shares):
+            if share.dense:
                 ratio, atoms = both[i]
-                term = one.n * (np.exp(ratio) - atoms) * atoms ** (one.n - 1.0)
-                for j, other in enumerate(own):
+                term = share.n * (np.exp(ratio) - atoms) * atoms ** (share.n - 1.0)
+                for j, other in enumerate(shares):
                     term = term if j == i else term * both[j][1] ** other.n
                 result -= term
         result /= (1.0 + z / c) * (1.0 + z / (1.0 + c))

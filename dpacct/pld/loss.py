@@ -233,8 +233,8 @@ class Branch:
                 for before in reversed(self.chain[:k]):
                     loss = before.undo(loss)
                 places.append(self.plain_where(loss))
-        found = np.concatenate(places) if places else _none()
-        return np.asarray(found[np.isfinite(found)])
+        joined = np.concatenate(places) if places else _none()
+        return np.asarray(joined[np.isfinite(joined)])
 
     @cached_property
     def panel(self) -> float:
@@ -595,7 +595,7 @@ class LossDistribution:
         pairs = [(branch, branch.reversed()) for branch in branches]
         losses, log_q = np.concatenate((losses, -losses)), np.concatenate((log_q, log_q + losses))
         finite = float(np.exp(log_q + losses).sum())
-        finite += sum(one.mass() + other.mass() for one, other in pairs)
+        finite += sum(branch.mass() + other.mass() for branch, other in pairs)
         rest = 1.0 - self.infinite - finite
         if rest > 1e-15:  # less is rounding, and a loss of 0 adds nothing to any moment
             losses, log_q = np.append(losses, 0.0), np.append(log_q, math.log(rest))

@@ -180,22 +180,22 @@ class Tilted:
             levels += 1
         u = np.multiply.outer(step * _FOURS[:levels], loss)
         g, d = np.empty((3, levels, loss.size), complex), np.empty((3, levels), complex)
-        one, two, three = g
+        first, second, third = g
         sine = np.sin(u)
         half = np.sin(0.5 * u)
         half *= half
         half *= -2.0
-        one.real, one.imag = half, sine
+        first.real, first.imag = half, sine
         d[0].real, d[0].imag = half @ w, sin_linear(u, sine) @ w
         weights = w.astype(complex)
-        np.multiply(one, one, out=two)
-        d[1] = product(two, weights) + 2.0 * d[0]
-        two += one
-        two += one
-        np.multiply(two, one, out=three)
-        d[2] = product(three, weights) + d[0] + d[1]
-        three += one
-        three += two
+        np.multiply(first, first, out=second)
+        d[1] = product(second, weights) + 2.0 * d[0]
+        second += first
+        second += first
+        np.multiply(second, first, out=third)
+        d[2] = product(third, weights) + d[0] + d[1]
+        third += first
+        third += second
         split = (levels + 1) // 2
         low, d_low = _comb(g[:, :split], d[:, :split], weights, count)
         if split == levels:
@@ -406,11 +406,11 @@ class SummedMoments:
 
     def _damped(self, c: float, z: Complexes, frequency: float) -> Complexes:
         """On paths where e^{itL} is damped, and all of it about the mean."""
-        here = self.cumulants(c)
+        about = self.cumulants(c)
         loss, log_w = self._path(c, frequency)
         tabulated(z.size * loss.size)
-        w = np.exp(log_w + c * loss - here.log_moment)
-        u = np.multiply.outer(z, loss - here.mean)
+        w = np.exp(log_w + c * loss - about.log_moment)
+        u = np.multiply.outer(z, loss - about.mean)
         return log1p(np.einsum("ij,j->i", expm1_linear(u), w))
 
     def _path(self, c: float, frequency: float) -> tuple[Complexes, Complexes]:
@@ -424,17 +424,17 @@ class SummedMoments:
 
     def noise(self, c: float, z: Complexes) -> Floats:
         """Of the logs that the nodes' weights are exponentials of."""
-        here = self.cumulants(c)
+        about = self.cumulants(c)
         loss, log_w = self._path(c, float(np.abs(z.imag).max()))
         logs = log_w + c * loss
-        off = np.exp(logs.real - here.log_moment) * (
+        off = np.exp(logs.real - about.log_moment) * (
             ULPS * (np.abs(log_w) + c * np.abs(loss) + 1.0)
         )
-        u = np.multiply.outer(z, loss - here.mean)
+        u = np.multiply.outer(z, loss - about.mean)
         terms = expm1_linear(u)
         # rounded nodes move apart: their squares add up
         size = np.sqrt(np.square(np.abs(terms)) @ np.square(off))
-        return np.asarray(size / np.abs(1.0 + terms @ np.exp(logs - here.log_moment)))
+        return np.asarray(size / np.abs(1.0 + terms @ np.exp(logs - about.log_moment)))
 
     def lean(self, c: float) -> float:
         """By which way the law's branches may be damped."""

@@ -121,9 +121,9 @@ def _summed(logs: Floats, errors: Floats) -> tuple[Floats, Floats]:
     """
     total = np.logaddexp.accumulate(logs[::-1])[::-1]
     size = np.where(np.isfinite(total), np.abs(total), 0.0)
-    own = np.logaddexp(logs + np.log(errors), total + np.log(_UNIT * (1.0 + size)))
+    charged = np.logaddexp(logs + np.log(errors), total + np.log(_UNIT * (1.0 + size)))
     some = np.isfinite(total)
-    value = np.logaddexp.accumulate(own[::-1])[::-1] - np.where(some, total, 0.0)
+    value = np.logaddexp.accumulate(charged[::-1])[::-1] - np.where(some, total, 0.0)
     return total, np.where(some, np.exp(value), 0.0)
 
 
@@ -160,8 +160,8 @@ class Listed(Source):
         """Every outcome; those of one loss together."""
         total: Pieces | None = None
         for source, count in self.parts:
-            one = source.pieces(source.atoms, upper=True)
-            power = _power(one, count)
+            pieces = source.pieces(source.atoms, upper=True)
+            power = _power(pieces, count)
             total = power if total is None else _product(total, power)
         assert total is not None
         result = _together(total)
@@ -254,30 +254,34 @@ def _together(points: Pieces) -> Pieces:
     return Pieces(most + np.log(total), middle, middle, middle, slack, unsure, unsure)
 
 
-def _power(one: Pieces, count: int) -> Pieces:
+def _power(pieces: Pieces, count: int) -> Pieces:
     """The outcomes of so many steps; infinite losses are left to the caller."""
-    unsure = np.broadcast_to(one.unsure, one.loss.shape)
+    unsure = np.broadcast_to(pieces.unsure, pieces.loss.shape)
     if count == 1:
-        return Pieces(one.log_p, one.loss, one.low, one.high, one.slack, unsure, unsure)
-    often = ways(one.loss.size, count)
+        return Pieces(
+            pieces.log_p, pieces.loss, pieces.low, pieces.high, pieces.slack, unsure, unsure
+        )
+    often = ways(pieces.loss.size, count)
     many = log_ways(often, count)
-    log_p, losses = (often @ values for values in (one.log_p, one.loss))
-    slack = count * float(np.max(one.slack)) + 1e-15 * (math.lgamma(count + 1.0) + one.loss.size)
+    log_p, losses = (often @ values for values in (pieces.log_p, pieces.loss))
+    slack = count * float(np.max(pieces.slack)) + 1e-15 * (
+        math.lgamma(count + 1.0) + pieces.loss.size
+    )
     slack += 1e-15 * float(np.abs(log_p).max())
-    rounding = often @ unsure + 1e-15 * (often @ np.abs(one.loss))
+    rounding = often @ unsure + 1e-15 * (often @ np.abs(pieces.loss))
     return Pieces(many + log_p, losses, losses, losses, slack, rounding, rounding)
 
 
-def _product(one: Pieces, other: Pieces) -> Pieces:
+def _product(pieces: Pieces, others: Pieces) -> Pieces:
     """The outcomes of both."""
 
     def outer(a: Floats, b: Floats) -> Floats:
         return np.add.outer(a, b).ravel()
 
-    losses, log_p = outer(one.loss, other.loss), outer(one.log_p, other.log_p)
-    first = np.broadcast_to(one.unsure, one.loss.shape)
-    second = np.broadcast_to(other.unsure, other.loss.shape)
+    losses, log_p = outer(pieces.loss, others.loss), outer(pieces.log_p, others.log_p)
+    first = np.broadcast_to(pieces.unsure, pieces.loss.shape)
+    second = np.broadcast_to(others.unsure, others.loss.shape)
     rounding = outer(first, second) + 2e-16 * np.abs(losses)
-    slack = float(np.max(one.slack)) + float(np.max(other.slack))
+    slack = float(np.max(pieces.slack)) + float(np.max(others.slack))
     slack += 2e-16 * float(np.abs(log_p).max())
     return Pieces(log_p, losses, losses, losses, slack, rounding, rounding)

@@ -91,7 +91,7 @@ class Profile:
     def __init__(self, *routes: Read, every: bool = False) -> None:
         """`routes`: ways to read it, the first first; `every`: at each epsilon, as kinks are everywhere."""
         self._routes, self._every, self._spent, self._top = routes, every, 0.0, 0.0
-        self._known: dict[float, tuple[float, float]] = {}
+        self._readings: dict[float, tuple[float, float]] = {}
         self._alone: Floats = np.empty(0)  # what was asked for outside all panels
         self._panels: list[Panel] = []
 
@@ -120,7 +120,7 @@ class Profile:
         """At rising epsilons outside all panels."""
         values, errors = np.zeros(x.shape), np.zeros(x.shape)
         asked = np.union1d(self._alone, x)
-        panels, most = deque([(0.0, self._top, 0, x.size)]), _MOST + len(self._known)
+        panels, most = deque([(0.0, self._top, 0, x.size)]), _MOST + len(self._readings)
         while panels:
             low, high, first, last = panels.popleft()
             part = slice(first, last)
@@ -135,7 +135,7 @@ class Profile:
             elif cut in (first, last):  # all in one half
                 ends = (middle, high) if cut == first else (low, middle)
                 panels.append((*ends, first, last))
-            elif len(self._known) > most:
+            elif len(self._readings) > most:
                 values[part] = self._chords(x[part])
             elif (result := self._panel(low, high, x[part], tolerance)) is not None:
                 values[part], errors[part] = result
@@ -145,7 +145,7 @@ class Profile:
 
     def _at(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """Readings, each of which is made once."""
-        missing = sorted(e for e in epsilons.tolist() if e not in self._known)
+        missing = sorted(e for e in epsilons.tolist() if e not in self._readings)
         if missing:
             at: Floats = np.array(missing)
             values, errors = np.zeros(len(missing)), np.full(len(missing), math.inf)
@@ -157,8 +157,8 @@ class Profile:
                         values[unresolved] = np.minimum(values[unresolved], bounds)
             self._spent += meter.spent
             for k, epsilon in enumerate(missing):
-                self._known[epsilon] = float(values[k]), float(errors[k])
-        both = np.array([self._known[e] for e in epsilons.tolist()])
+                self._readings[epsilon] = float(values[k]), float(errors[k])
+        both = np.array([self._readings[e] for e in epsilons.tolist()])
         return both[:, 0], both[:, 1]
 
     def _panel(
@@ -190,7 +190,7 @@ class Profile:
 
         What is not known at 0 is a probability there.
         """
-        nodes = np.array(sorted(self._known))
+        nodes = np.array(sorted(self._readings))
         values, errors = self._at(nodes)
         values = np.minimum.accumulate(values + np.where(np.isinf(errors), 0.0, errors))
         if nodes[0] > 0.0:

@@ -106,7 +106,7 @@ def common(laws: Counted, epsilon: float) -> list[tuple[LossDistribution, float]
 
 def rough(laws: Counted, epsilon: float) -> float:
     """About log delta: one large jump, or (by Chernoff) common losses alone."""
-    one, slope = log_of_any(laws, SampledLaw.log_h, epsilon), slope_of_one(laws, epsilon)
+    jump, slope = log_of_any(laws, SampledLaw.log_h, epsilon), slope_of_one(laws, epsilon)
     try:
         saddle = Saddle(
             common(laws, epsilon), _STEEPEST * min(slope, 1e280), warm=True, by_loss=True
@@ -114,7 +114,7 @@ def rough(laws: Counted, epsilon: float) -> float:
         alone = _alone(saddle, epsilon)
     except TooFine:
         alone = -math.inf
-    return float(np.logaddexp(one, alone - 1.0))
+    return float(np.logaddexp(jump, alone - 1.0))
 
 
 def _alone(saddle: Saddle, epsilon: float) -> float:
@@ -138,7 +138,7 @@ class Expansion:
     _jumps: Jumps = field(init=False)
 
     def __post_init__(self) -> None:
-        self._one = [
+        self._each = [
             cumulants(
                 SummedMoments(law, self.tilt, self.tilt, by_loss=True).fine(self.tilt), 2 * _GAUSS
             )
@@ -156,7 +156,10 @@ class Expansion:
 
     def _rule(self, k: Index) -> Rule:
         if k not in self._rules:
-            parts = [(one, n - j) for one, (_, n), j in zip(self._one, self.laws, k, strict=True)]
+            parts = [
+                (summand, n - j)
+                for summand, (_, n), j in zip(self._each, self.laws, k, strict=True)
+            ]
             self._rules[k] = gauss_rule(parts, _GAUSS)
         return self._rules[k]
 
@@ -170,8 +173,8 @@ class Expansion:
                     raise  # as many tables as there are ways to share the jumps
                 self._tabled = True
         count = self._log_ways(k)
-        for (_, n), j, one in zip(self.laws, k, self._one, strict=True):
-            count += (n - j) * one.log
+        for (_, n), j, summand in zip(self.laws, k, self._each, strict=True):
+            count += (n - j) * summand.log
         rule = self._rule(k)
         nodes = np.concatenate((rule.nodes, rule.rough_nodes))
         h, d, error = self._jumps.read(k, epsilon - nodes)
@@ -207,10 +210,10 @@ class Expansion:
             log_masses = sum(j * log_mass for _, log_mass, j in jumps)
             saddle = Saddle(parts, self.tilt / sum(k), warm=True, by_loss=True, tolerance=TOLERANCE)
             most = MOST if len(self.laws) == 1 else _FEW_NODES  # of several there are many ways
-            found = line(saddle, epsilon, most=most)
-            self._lines[k] = found, self._log_ways(k) + log_masses
-        one, log_factor = self._lines[k]
-        log, slope, error = _read(one, epsilon)
+            path = line(saddle, epsilon, most=most)
+            self._lines[k] = path, self._log_ways(k) + log_masses
+        path, log_factor = self._lines[k]
+        log, slope, error = _read(path, epsilon)
         return log_factor + log, log_factor + slope, error
 
     def _indices(self, total: int) -> Iterator[Index]:
@@ -287,8 +290,8 @@ def by_jumps(
         if any(top >= law.largest for law, _ in laws):
             return None  # sums of largest losses, which have mass by themselves, are kinks
         alone = _alone(saddle, epsilon)
-        one = log_of_any(laws, SampledLaw.log_h, y) + float(total.log_moment[0]) - c * mean
-        if alone < one - _NEGLIGIBLE:
+        jump = log_of_any(laws, SampledLaw.log_h, y) + float(total.log_moment[0]) - c * mean
+        if alone < jump - _NEGLIGIBLE:
             return Expansion(laws, a, c, top, parts, alone)
     return None
 
@@ -406,13 +409,13 @@ class Question:
             if result.error < _GOOD:
                 return result
         if self.reverse:
-            self._made = one = line(_backwards(self.laws, epsilon), epsilon)
-            contours, result, most = [one], self._reading(one, epsilon), math.inf
+            self._made = path = line(_backwards(self.laws, epsilon), epsilon)
+            contours, result, most = [path], self._reading(path, epsilon), math.inf
         else:
             self._made, result = expanded(self.laws, epsilon)
             contours, most = self._made.contours, 0.02 * epsilon  # its level is for this epsilon
         wide = min(
-            (0.5 * math.sqrt(one.total.curvature) for one in contours), default=0.01 * epsilon
+            (0.5 * math.sqrt(path.total.curvature) for path in contours), default=0.01 * epsilon
         )
         self._near = epsilon - wide, epsilon + min(wide, most)
         return result

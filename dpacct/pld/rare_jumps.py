@@ -67,11 +67,11 @@ class Rule:
 
 def gauss_rule(parts: Sequence[tuple[Cumulants, float]], size: int) -> Rule:
     """Gauss rules of the sum of so many independent losses, from its cumulants, by Chebyshev's algorithm."""
-    mean = sum(n * one.mean for one, n in parts)
+    mean = sum(n * summand.mean for summand, n in parts)
     order = 2 * size
-    scale = max(one.scale for one, _ in parts)
+    scale = max(summand.scale for summand, _ in parts)
     kappa = [
-        sum(n * one.kappa[j] * (one.scale / scale) ** j for one, n in parts)
+        sum(n * summand.kappa[j] * (summand.scale / scale) ** j for summand, n in parts)
         for j in range(order + 1)
     ]
     deviation = math.sqrt(max(kappa[2], 0.0))

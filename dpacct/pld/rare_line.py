@@ -96,16 +96,16 @@ class Above(Unbent):
     ) -> tuple[Sums, Floats, Floats]:
         """The sums at some tilts, nats, and what a loss above the floor adds to the mean."""
         log, mean, variance, nats, first, second = np.zeros((6, cs.size))
-        for n, own, (losses, log_w) in parts:
-            log, mean, variance = log + n * own[0], mean + n * own[1], variance + n * own[2]
+        for n, sums, (losses, log_w) in parts:
+            log, mean, variance = log + n * sums[0], mean + n * sums[1], variance + n * sums[2]
             kept = losses > self.floor
             if kept.any():
                 above = tilted(cs, losses[kept], log_w[kept])
-                share = np.exp(np.minimum(above[0] - own[0], -1e-12))
-                apart, odds = above[1] - own[1], share / (1.0 - share)
+                share = np.exp(np.minimum(above[0] - sums[0], -1e-12))
+                apart, odds = above[1] - sums[1], share / (1.0 - share)
                 nats = nats - n * np.log1p(-share)
                 first = first + n * odds * apart
-                second = second + n * odds * (above[2] - own[2] + apart**2 * (1.0 + odds))
+                second = second + n * odds * (above[2] - sums[2] + apart**2 * (1.0 + odds))
         rest = 1.0 / np.expm1(nats)
         variance = np.maximum(variance + rest * (second - (1.0 + rest) * first**2), 1e-300)
         return (log + np.log(-np.expm1(-nats)), mean + rest * first, variance), nats, rest * first

@@ -245,18 +245,18 @@ class StackMoments(Unbent):
 
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
-        self._known: dict[float, tuple[Floats, Floats, Floats]] = {}
+        self._tilted: dict[float, tuple[Floats, Floats, Floats]] = {}
 
     def _at(self, c: float) -> tuple[Floats, Floats, Floats]:
         """Tilted masses, their means, and the losses about these."""
-        if c not in self._known:
+        if c not in self._tilted:
             s = self.stack
             tilted = s.masses + c * s.rows
             w = np.exp(tilted - tilted.max(axis=1, keepdims=True))
             w /= w.sum(axis=1, keepdims=True)
             mean = (w * s.rows).sum(axis=1)
-            self._known = {c: (w, mean, s.rows - mean[:, None])}
-        return self._known[c]
+            self._tilted = {c: (w, mean, s.rows - mean[:, None])}
+        return self._tilted[c]
 
     def variance_of_each(self, c: float) -> Floats:
         """Tilted variances of the rows, each as often as it comes."""

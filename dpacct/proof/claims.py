@@ -113,13 +113,13 @@ class Claim:
             raise
         except (*_BROKEN, NotCertified, Unsupported):
             return False  # what is written down is no proof
-        if not self._told(terms):
+        if not self._as_written(terms):
             return False
         if self.relation == AT_MOST:
             return enclosure.upper <= bound
         return enclosure.lower > bound if self.relation == MORE else enclosure.lower >= bound
 
-    def _told(self, terms: dict[str, arb]) -> bool:
+    def _as_written(self, terms: dict[str, arb]) -> bool:
         """Whether the sum and the error terms that are written down are those of the proof."""
         if set(self.terms) != set(terms):
             return False

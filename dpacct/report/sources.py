@@ -43,9 +43,9 @@ def works_of(citation: Citation) -> tuple[Work, ...]:
     """
     from dpacct.papers.registry import papers
 
-    known = bibliography()
-    found = [known.get(key) or of_paper(papers()[key]) for key in citation.works]
-    return tuple(dict.fromkeys(found)) if citation.id else _spelt_out(citation)
+    works = bibliography()
+    cited = [works.get(key) or of_paper(papers()[key]) for key in citation.works]
+    return tuple(dict.fromkeys(cited)) if citation.id else _spelt_out(citation)
 
 
 def _spelt_out(citation: str) -> tuple[Work, ...]:

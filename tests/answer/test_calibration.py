@@ -192,7 +192,7 @@ def test_a_surely_missed_value_lies_on_the_unsafe_side(monkeypatch: pytest.Monke
 def test_a_rate_is_looked_for_among_rates() -> None:
     """Secant steps from the normal law's guess went to a rate of 1.009, which is none."""
     plan = dp.Gaussian(sigma="1.309")
-    found = dp.calibrate(
+    result = dp.calibrate(
         lambda rate: dp.WithoutReplacement(float(rate))(plan),
         name="rate",
         epsilon="5.07",
@@ -201,7 +201,7 @@ def test_a_rate_is_looked_for_among_rates() -> None:
         method="exact",
         bounds=(1e-12, 1.0),
     )
-    safe, other = found.lower, found.upper
+    safe, other = result.lower, result.upper
     assert safe is not None and 0.0 < safe <= 1.0
     sampled = dp.WithoutReplacement(safe)(plan).delta(epsilon="5.07", adjacency="replace-one")
     assert sampled.upper is not None and sampled.upper <= 1.841e-11 * (1.0 + 1e-9)

@@ -157,14 +157,14 @@ def row(index: int) -> list[object] | None:
     if not 0.0 < epsilon < math.inf:
         return None
     true = delta_of_both(first, second, epsilon)
-    words = [[one.way, one.rate, one.sigma] for one in (first, second)]
+    words = [[step.way, step.rate, step.sigma] for step in (first, second)]
     return [*words, epsilon, float(true.log())] if true > 0 else None
 
 
 def main() -> None:
     ctx.dps = 50
     rows = [made for index in range(int(sys.argv[1])) if (made := row(index)) is not None]
-    HERE.write_text("[\n" + ",\n".join(json.dumps(one) for one in rows) + "\n]\n")
+    HERE.write_text("[\n" + ",\n".join(json.dumps(step) for step in rows) + "\n]\n")
 
 
 if __name__ == "__main__":

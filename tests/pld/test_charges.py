@@ -306,9 +306,9 @@ def test_a_round_s_cumulants_are_those_of_its_moments() -> None:
         return mpmath.log(mpmath.mpf("0.8") + mpmath.exp(mpmath.mpf("3.75") * c * (c + 1)) / 5)
 
     for c in (0.2, 0.6, 0.9):
-        found = moments.cumulants(c)
-        assert found.log_moment == pytest.approx(float(log_moment(c)), rel=1e-12)
-        for k, cumulant in enumerate((found.mean, found.variance, found.third), 1):
+        values = moments.cumulants(c)
+        assert values.log_moment == pytest.approx(float(log_moment(c)), rel=1e-12)
+        for k, cumulant in enumerate((values.mean, values.variance, values.third), 1):
             assert cumulant == pytest.approx(float(mpmath.diff(log_moment, c, k)), rel=1e-9)
 
 

@@ -151,14 +151,14 @@ def test_a_sample_of_more_outcomes_than_nodes_can_meet() -> None:
     """Far apart, and gathered on the grid: delta 0.7225 was said, where the record is touched with 0.073."""
     plan = dp.Poisson("0.03716")(dp.RandomizedResponse(eps0="1.257", k=5) * 40) * 2
     share = 1.0 / (1.0 + 4.0 * math.exp(-1.257))
-    one = np.log([share, 1.0 - share * (1.0 + math.exp(-1.257)), share * math.exp(-1.257)])
+    logs = np.log([share, 1.0 - share * (1.0 + math.exp(-1.257)), share * math.exp(-1.257)])
     often = np.array([(i, 40 - i - j, j) for i in range(41) for j in range(41 - i)], float)
     many = np.array(
         [math.factorial(40) / math.prod(math.factorial(int(k)) for k in row) for row in often]
     )
     before = 1.257 * (often[:, 0] - often[:, 2])
     loss = np.log1p(0.03716 * np.expm1(before))
-    mass = np.exp(np.log(many) + often @ one - before + loss)
+    mass = np.exp(np.log(many) + often @ logs - before + loss)
     sums, masses = np.add.outer(loss, loss), np.multiply.outer(mass, mass)
     for epsilon in (1.0, 5.0, 31.2):
         exact = float((masses * np.maximum(-np.expm1(epsilon - sums), 0.0)).sum())

@@ -196,12 +196,12 @@ def _law(
     """The law that the case is judged by, for epsilon and for delta."""
     low, high, _ = ends
     if case.law == "more private":
-        other = more_private(case, draw)
-        if other is not None:
+        right = more_private(case, draw)
+        if right is not None:
             with _refused(verdict):
-                least, _, _ = ask(other)
+                least, _, _ = ask(right)
                 if least * _NEARLY > high:
-                    raise Wrong(f"at most {high!r}, and at least {least!r} of {other.node!r}")
+                    raise Wrong(f"at most {high!r}, and at least {least!r} of {right.node!r}")
     elif case.law == "order" and len(case.parts) > 1 and case.whole == "sum":
         with _refused(verdict):
             turned = replace(case, parts=case.parts[::-1])
@@ -314,7 +314,7 @@ def _boundary(asked: Asked, case: Case, verdict: Verdict, draw: np.random.Genera
     how = {"adjacency": case.adjacency, "method": "rdp" if method == "rdp" else "exact"}
     target = float(delta)
     safe = result.upper if result.safe_end == "upper" else result.lower
-    other = result.lower if result.safe_end == "upper" else result.upper
+    right = result.lower if result.safe_end == "upper" else result.upper
     if safe is not None:
         low, _, answer = _ends(asked(lambda: build(safe).delta(epsilon=epsilon, **how)))
         if low * _NEARLY > target:
@@ -323,11 +323,11 @@ def _boundary(asked: Asked, case: Case, verdict: Verdict, draw: np.random.Genera
             raise Wrong(
                 f"{case.question} {safe!r} has delta at most {answer.upper!r}, above {delta}"
             )
-    if other is not None:
-        _, high, _ = _ends(asked(lambda: build(other).delta(epsilon=epsilon, **how)))
+    if right is not None:
+        _, high, _ = _ends(asked(lambda: build(right).delta(epsilon=epsilon, **how)))
         if high < target * _NEARLY:
             raise Wrong(
-                f"{case.question} {other!r} is called unsafe, and has delta at most {high!r}"
+                f"{case.question} {right!r} is called unsafe, and has delta at most {high!r}"
             )
     if case.question == "noise" and safe is not None and "discrete" not in case.parts[0].mechanism:
         less = 0.999 * safe
@@ -417,8 +417,8 @@ def _simpler(case: Case) -> Iterator[Case]:
                         changed.append(
                             replace(part, **{name: (*texts[:i], shorter, *texts[i + 1 :])})
                         )
-        for other in changed:
-            yield replace(case, parts=(*case.parts[:k], other, *case.parts[k + 1 :]))
+        for right in changed:
+            yield replace(case, parts=(*case.parts[:k], right, *case.parts[k + 1 :]))
     for i, text in enumerate(case.at):
         for digits in (1, 2):
             shorter = f"{float(text):.{digits}g}"
@@ -433,11 +433,11 @@ def smaller(case: Case, tries: int = 200) -> Case:
     again = True
     while again and left > 0:
         again = False
-        for other in _simpler(case):
+        for right in _simpler(case):
             left -= 1
             with suppress(Exception):
-                if judged(other).fault[:12] == kind:
-                    case, again = other, True
+                if judged(right).fault[:12] == kind:
+                    case, again = right, True
                     break
             if left <= 0:
                 break
@@ -508,12 +508,12 @@ def search(stream: str, cases: int, first: int, step: int, store: Path) -> Summa
 # -- the summary ------------------------------------------------------------------------------------------
 
 
-def added(one: Any, other: Any) -> Any:
+def added(left: Any, right: Any) -> Any:
     """Counts added, lists one after the other, and so on within."""
-    if isinstance(one, dict):
-        return {k: added(one[k], other[k]) if k in one and k in other else (one | other)[k]
-                for k in one | other}  # fmt: skip
-    return one + other
+    if isinstance(left, dict):
+        return {k: added(left[k], right[k]) if k in left and k in right else (left | right)[k]
+                for k in left | right}  # fmt: skip
+    return left + right
 
 
 def gathered(files: list[Path]) -> Summary:

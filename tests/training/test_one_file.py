@@ -80,13 +80,13 @@ def test_a_training_algorithm(brought: str, tmp_path: Path) -> None:
         (about / "METADATA").write_text("Metadata-Version: 2.1\nName: halting\nVersion: 1.0\n")
         point = "[dpacct_training.algorithms]\nhalting = halting\n"
         (about / "entry_points.txt").write_text(point)
-    one = f"run {experiment} --set privacy.rounds=2 --quiet --json"
+    command = f"run {experiment} --set privacy.rounds=2 --quiet --json"
     lines = [
-        f"{one} --out {tmp_path}/whole",
-        f"{one} --set algorithm.name=dp_fedavg --out {tmp_path}/usual",
-        f"{one} --set algorithm.share=0 --out {tmp_path}/still",
-        f"{one} --set algorithm.shar=0 --out {tmp_path}/refused",
-        f"{one} --set algorithm.share=-1 --out {tmp_path}/beyond",
+        f"{command} --out {tmp_path}/whole",
+        f"{command} --set algorithm.name=dp_fedavg --out {tmp_path}/usual",
+        f"{command} --set algorithm.share=0 --out {tmp_path}/still",
+        f"{command} --set algorithm.shar=0 --out {tmp_path}/refused",
+        f"{command} --set algorithm.share=-1 --out {tmp_path}/beyond",
     ]
     if brought == "package":
         done = ran("", lines, tmp_path)
