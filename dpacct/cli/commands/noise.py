@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dpacct.cli.output import Result
 from dpacct.cli.question import AskedOfPlan
 from dpacct.cli.words import sizes
-from dpacct.declare.domain import Domain, Real
+from dpacct.declare.domain import Domain, Real, Word
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import DpacctError, InvalidArgument
@@ -96,8 +96,13 @@ class Noise(AskedOfPlan):
     advantage: Parameter[Fraction | None] = Maybe(
         CHANCE, "instead: no attack's true and false positive rates differ by more than A", "A"
     )
+    paste: Parameter[str | None] = Maybe(
+        Word("opacus", "flower", "torch"),
+        "also print the lines to paste into a program of that framework",
+    )
     examples = (
         "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000",
+        "noise --eps 8 --delta 1e-5 --batch-size 256 --dataset-size 50000 --epochs 20 --paste opacus",
         "noise --eps 7 --delta 1000^-1.1 --rate 0.01 --steps 1000 --clip 0.5",
         "noise --eps 2 --delta 1e-6 --batch-size 256 --dataset-size 60000 --epochs 60 --json",
         "noise --eps 4 --delta 1e-5 --sampling uniform --rate 0.05 --rounds 200 --unit client",
@@ -117,6 +122,8 @@ class Noise(AskedOfPlan):
         from dpacct.cli.screens import alternatives, of_noise, short, target
 
         stated = self.stated(seeks_noise=True)
+        if self.paste is not None and (self.epsilon is None or self.delta is None):
+            raise Usage("--paste needs a target with --eps and --delta", argument="--paste")
         if self.tpr is not None:
             answer = self._for_power(stated, self.tpr)
             asked: dict[str, Fraction] = {}
@@ -130,6 +137,11 @@ class Noise(AskedOfPlan):
         answer = replace(answer, extra={**answer.extra, **_in_other_words(answer, stated)})
         screen = of_noise(answer, goal, stated)
         screen = replace(screen, details=alternatives(answer))
+        if self.paste is not None:
+            from dpacct.cli import paste
+
+            pasted = paste.lines(self.paste, answer, stated, *self._guarantee())
+            screen = replace(screen, below=["", *pasted])
         return self.answered(screen, stated, asked, **_to_save(answer, stated))
 
     def _guarantee(self) -> tuple[Fraction, Fraction]:

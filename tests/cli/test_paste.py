@@ -1,0 +1,92 @@
+"""`noise --paste`: the lines run as they are, and what runs is what was asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dpacct as dp
+from tests.cli.runner import line
+
+BATCHES = "--batch-size 16 --dataset-size 60 --epochs 2"
+
+
+def pasted(command: str) -> str:
+    """What stands below the answer."""
+    done = line(command)
+    assert done.code == 0, done.stderr
+    return done.stdout.partition("\n\n")[2]
+
+
+@pytest.fixture
+def training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    torch = pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    model = torch.nn.Linear(3, 2)
+    data = torch.utils.data.TensorDataset(torch.randn(60, 3), torch.zeros(60).long())
+    return {
+        "model": model,
+        "optimizer": torch.optim.SGD(model.parameters(), lr=0.1),
+        "loader": torch.utils.data.DataLoader(data, batch_size=16),
+    }
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning")
+def test_the_lines_for_opacus_train_to_the_planned_end(training: dict[str, Any]) -> None:
+    torch, _ = pytest.importorskip("torch"), pytest.importorskip("opacus")
+    code = pasted(f"noise --eps 3 --delta 1e-5 {BATCHES} --clip 0.5 --paste opacus")
+    exec(code, training)
+    optimizer, ledger, steps = training["optimizer"], training["ledger"], 0
+    with pytest.raises(dp.BudgetExceeded, match="the plan has ended"):
+        while True:
+            for x, y in training["loader"]:
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(training["model"](x), y).backward()
+                optimizer.step()
+                steps += 1
+    found = line(f"noise --eps 3 --delta 1e-5 {BATCHES} --json").json["noise_multiplier"]
+    assert steps == 8 and found <= optimizer.noise_multiplier <= found * 1.0001
+    # Opacus samples at one over the number of batches, which is a little less than 16/60
+    assert 2.7 < training["engine"].get_epsilon(1e-5) < 2.99 < ledger.spent() <= 3
+
+
+def test_the_lines_for_flower_allow_all_rounds_and_no_more() -> None:
+    pytest.importorskip("flwr")
+    names: dict[str, Any] = {}
+    exec(pasted("noise --eps 8 --delta 1e-5 --rounds 40 --unit client --paste flower"), names)
+    from flwr.serverapp import GaussianPrivacyEvent
+
+    accountant = names["strategy"].accountant
+    a_round = GaussianPrivacyEvent(names["strategy"].noise_multiplier, 20, 400)
+    assert not accountant.would_exceed(a_round, count=40)
+    assert accountant.would_exceed(a_round, count=41)
+
+
+@pytest.mark.parametrize("sampling", ["--rate 0.25 --sampling uniform", "--rate 1/3", ""])
+def test_the_lines_for_a_loop_of_ones_own(training: dict[str, Any], sampling: str) -> None:
+    exec(pasted(f"noise --eps 3 --delta 1e-5 --steps 7 {sampling} --paste torch"), training)
+    assert training["ledger"].remaining.steps(training["step"]) == 7
+    assert 2.99 < float((training["step"] * 7).epsilon("1e-5")) <= 3
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("--rate 0.1 --steps 5 --paste flower", "earn no amplification"),
+        ("--steps 5 --paste opacus", "draws by coin"),
+        ("--rate 0.1 --steps 5 --sampling uniform --paste opacus", "draws by coin"),
+        ("--steps 5 --mechanism laplace --paste torch", "needs Gaussian noise, got laplace"),
+        ("--steps 5 --adjacency replace-one --paste flower", "needs --adjacency add-remove"),
+        ("--steps 5 --paste keras", "--paste must be one of opacus, flower or torch"),
+    ],
+)
+def test_what_a_framework_does_not_have_is_refused(words: str, named: str) -> None:
+    refused = line(f"noise --eps 3 --delta 1e-5 {words}")
+    assert refused.code == 2 and named in refused.stderr
+
+
+def test_a_target_without_an_epsilon_has_no_lines() -> None:
+    refused = line("noise --tpr 0.01@0.001 --rate 0.1 --steps 5 --paste opacus")
+    assert refused.code == 2 and "--paste needs a target with --eps and --delta" in refused.stderr
