@@ -316,6 +316,9 @@ def _of_json(text: str) -> PlanFile:
     """A plan as `to_json` wrote it, or the JSON of an answer or a report about one."""
     from dpacct import from_dict, from_json
 
+    if text.startswith('{"n":0,"ledger":'):
+        message = "the file is a ledger, which dpacct ledger show, check and report read"
+        raise InvalidArgument(message, argument="PLAN")
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):

@@ -21,7 +21,7 @@ from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDa
 from dpacct.ledger.accounts import RUN, Account, Book, Remaining, State, facts_of
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.execution import Execution
-from dpacct.ledger.rules import Terms
+from dpacct.ledger.rules import Planned, Terms
 from dpacct.ledger.store import Record, Store
 from dpacct.tree import Node
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
@@ -282,6 +282,12 @@ class Ledger(Displayed):
     def plan(self) -> Node | None:
         """All that was counted, composed; None where nothing was."""
         return self._book.state(RUN).charges.plan
+
+    @property
+    def planned(self) -> Node | None:
+        """The plan declared when the ledger was made; None where none was."""
+        rule = self._book.state(RUN).rule
+        return rule.whole if isinstance(rule, Planned) else None
 
     def refresh(self) -> Self:
         """Read what other processes have appended."""

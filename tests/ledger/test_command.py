@@ -109,6 +109,25 @@ def test_a_clean_run_of_a_plan_looks_clean(tmp_path: Path) -> None:
     assert "nothing of the declared plan, which has ended" in shown
     said = run("ledger", "report", str(path)).stdout
     assert said.startswith("All that this ledger counts is (1.08259167")
+    assert f"  planned: {step * 500}\n  counted: {step * 500}\n  spent: epsilon = 1.0825916" in said
+    body = run("ledger", "report", str(path), "--json").json
+    assert dp.from_dict(body["planned"]) == dp.from_dict(body["counted"]) == step * 500
+    assert body["spent"]["upper"] == whole.upper
+
+
+def test_a_run_that_ended_early_says_what_was_planned_and_what_was_spent(tmp_path: Path) -> None:
+    step, path = dp.Gaussian(sigma=30), tmp_path / "early"
+    with dp.Ledger(path, budget=(3, "1e-5"), plan=step * 50) as ledger:
+        ledger.spend(step * 20)
+    body = run("ledger", "report", str(path), "--json").json
+    assert dp.from_dict(body["planned"]) == step * 50
+    assert body["guarantee"]["upper"] >= (step * 50).epsilon("1e-5").lower
+    assert body["spent"]["upper"] == (step * 20).epsilon("1e-5", method="exact").upper
+
+
+def test_a_ledger_is_no_plan_file(path: Path) -> None:
+    refused = run("report", str(path), "--delta", "1e-5")
+    assert refused.code == 2 and "is a ledger, which dpacct ledger show, check" in refused.stderr
 
 
 def test_ends_that_were_noted_are_counted(path: Path) -> None:

@@ -174,17 +174,26 @@ def _check(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
 def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
     answer = ledger.guarantee()
     violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
-    budget = ledger.budget
+    budget, planned, spent = ledger.budget, ledger.planned, ledger.spent()
     lines = [
         f"All that this ledger counts is ({up(float(answer), 10)}, {near(budget.stated_delta, 10)})"
         f"-differentially private, {budget.adjacency}, per {budget.unit}.",
         f"  rule: {ledger.rule}; {'; '.join(answer.basis)}",
+        *([] if planned is None else [f"  planned: {planned}"]),
         f"  counted: {ledger.plan or 'nothing'}",
+        f"  spent: {spent}, read as a plan fixed in advance",
         *(f"  assumes: {assumption}" for assumption in answer.assumptions),
     ]
     if violated:
         lines.append(f"  NOT SO: {len(violated)} of its assumptions were found violated.")
-    body = {**_facts(ledger), "guarantee": answer.to_dict(), "violated": violated}
+    body = {
+        **_facts(ledger),
+        "guarantee": answer.to_dict(),
+        "planned": None if planned is None else planned.to_dict(),
+        "counted": None if ledger.plan is None else ledger.plan.to_dict(),
+        "spent": spent.to_dict(),
+        "violated": violated,
+    }
     return body, lines, bool(violated)
 
 
