@@ -13,7 +13,7 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.answer.strict import strict
 from dpacct.compose.composition import Composition
-from dpacct.compose.routes import ROUTES, Finding, Route, named
+from dpacct.compose.routes import ROUTES, Finding, Question, Route, named
 from dpacct.declare.domain import DELTA, EPSILON, ORDER, Real
 from dpacct.declare.number import Number, ln
 from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported
@@ -100,10 +100,9 @@ def epsilon(
     """Epsilon by one method."""
     started = time.perf_counter()
     target = DELTA.check("delta", delta)
-    log_delta = ln(target)
     plan = Composition(node, resolve_adjacency(node, adjacency))
     route = _route(plan, method)
-    finding, most = route.epsilon(plan, log_delta), plan.promised(target)
+    finding, most = route.answer(plan, Question(True, ln(target))), plan.promised(target)
     if most is not None and finding.upper is not None and finding.upper > most:
         finding = replace(finding, value=min(finding.value, most), upper=most)
     return _answer(plan, "epsilon", finding, route, started)
@@ -122,7 +121,7 @@ def delta(
     at = float(exact)
     if plan.past_all_losses(exact):  # rounding must not put it below
         at = math.nextafter(at * (1 + 1e-14), math.inf)
-    return _answer(plan, "delta", route.log_delta(plan, at), route, started)
+    return _answer(plan, "delta", route.answer(plan, Question(False, at)), route, started)
 
 
 @strict
@@ -139,7 +138,7 @@ def safe_log_delta(
     started = time.perf_counter()
     plan = Composition(node, resolve_adjacency(node, adjacency), tilts)
     route = _route(plan, method)
-    finding = route.log_delta(plan, epsilon)
+    finding = route.answer(plan, Question(False, epsilon))
     end = finding.value if finding.upper is None else finding.upper
     return _answer(plan, "delta", finding, route, started), end
 
@@ -208,7 +207,7 @@ def log_profile(
 
         def read(at: Floats) -> tuple[Floats, Floats]:
             route = ROUTES["rdp"]
-            values = [route.log_delta(plan, epsilon).value for epsilon in at.tolist()]
+            values = [route.answer(plan, Question(False, one)).value for one in at.tolist()]
             return np.array(values), np.zeros(at.shape)
 
         values, errors = Profile(read)(epsilons, tolerance)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 
@@ -34,7 +35,7 @@ from dpacct.pld import brackets, contour, conversions, rows
 from dpacct.pld.budget import MEMORY, WORK
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
-from dpacct.pld.loss import LossDistribution, gaussian
+from dpacct.pld.loss import gaussian
 from dpacct.pld.nested import merged
 from dpacct.pld.pair import Moments
 from dpacct.pld.pieces import Sources
@@ -83,18 +84,49 @@ class Finding:
         return Side.UPPER if self.lower is None else Side.TWO_SIDED
 
 
+_Way = TypeVar("_Way")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Epsilon at this log delta; or else log delta at this epsilon. All laws of a plan are asked the same."""
+
+    of_epsilon: bool
+    at: float
+
+    def pick(self, epsilon: _Way, log_delta: _Way) -> _Way:
+        """Which of two ways answers it."""
+        return epsilon if self.of_epsilon else log_delta
+
+    def point(self, answer: float) -> tuple[float, float]:
+        """(log delta, epsilon) if this is the answer: where a bound may show that it is less."""
+        return (self.at, answer) if self.of_epsilon else (answer, self.at)
+
+
 class Route(ABC):
     """One way from a composition to epsilon or delta."""
 
     name: str
 
     @abstractmethod
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """Epsilon or log delta; raises `Unsupported` where the route does not apply."""
+
+
+class Formulas(Route):
+    """A route that has a formula of its own for either question."""
+
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """By the formula of this question."""
+        return question.pick(self.epsilon, self.log_delta)(plan, question.at)
+
+    @abstractmethod
     def epsilon(self, plan: Composition, log_delta: float) -> Finding:
-        """Epsilon at this log delta; raises `Unsupported` where the route does not apply."""
+        """Epsilon at this log delta."""
 
     @abstractmethod
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        """Log delta at this epsilon; raises `Unsupported` where the route does not apply."""
+        """Log delta at this epsilon."""
 
 
 # -- moments of real order, optimised continuously, and a published conversion ------------------------
@@ -109,9 +141,10 @@ class Renyi(Route):
     at_delta: Callable[[float, float, float], float]  # (log moment, s, log delta) -> epsilon
     at_epsilon: Callable[[float, float, float], float]  # (log moment, s, epsilon) -> log delta
 
-    def _best(
-        self, plan: Composition, convert: Callable[[float, float, float], float], x: float
-    ) -> float:
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """By the order whose conversion is the best."""
+        convert = question.pick(self.at_delta, self.at_epsilon)
+
         def for_direction(way: list[tuple[Moments, int]]) -> float:
             def bound(log_s: float) -> float:
                 s = math.exp(log_s)
@@ -120,23 +153,13 @@ class Renyi(Route):
                         moment = float(log_moments(way, np.array([s]))[0])
                 except TooFine:  # an order far outside the useful range
                     return math.inf
-                return convert(moment, s, x) if math.isfinite(moment) else math.inf
+                return convert(moment, s, question.at) if math.isfinite(moment) else math.inf
 
             return minimum(bound, math.log(1e-8), math.log(1e12))
 
-        return max(for_direction(way) for way in plan.moments)
-
-    def _finding(self, value: float) -> Finding:
+        best = max(for_direction(way) for way in plan.moments)
+        value = max(0.0, best) * (1.0 + 1e-13) if question.of_epsilon else min(0.0, best + 1e-13)
         return Finding(value, None, value, Strength.BOUND, (self.basis,))
-
-    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
-        """By the order whose conversion is the best."""
-        value = self._best(plan, self.at_delta, log_delta)
-        return self._finding(max(0.0, value) * (1.0 + 1e-13))
-
-    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        """By the order whose conversion is the best."""
-        return self._finding(min(0.0, self._best(plan, self.at_epsilon, epsilon) + 1e-13))
 
 
 CANONNE = Renyi(
@@ -174,40 +197,28 @@ class Lattice(Route):
 
     name = "lattice"
 
-    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+    def answer(self, plan: Composition, question: Question) -> Finding:
         """From two grids of losses, of which one says too much and one too little."""
-
-        def ask(way: Direction, best: Interval | None) -> Interval | None:
-            if way.stack is not None:
-                return rows.epsilon(way.stack, log_delta)
-            if best is not None and (
-                _largest(way) <= best.lower or _below(way, log_delta, best.lower)
-            ):
-                return None
-            return brackets.epsilon(sources(way), log_delta, self.width)
-
-        return self._finding(plan, ask, log_scale=False)
-
-    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        """From two grids of losses, of which one says too much and one too little."""
-
-        def ask(way: Direction, best: Interval | None) -> Interval | None:
-            if way.stack is not None:
-                return rows.log_delta(way.stack, epsilon)
-            if best is not None and _below(way, best.lower, epsilon):
-                return None
-            return brackets.log_delta(sources(way), epsilon, self.width)
-
-        return self._finding(plan, ask, log_scale=True)
-
-    def _finding(self, plan: Composition, ask: _Ask, log_scale: bool) -> Finding:
         if plan.renyi_only:
             message = (
                 f"method 'lattice' needs a dominating pair, and {plan.renyi_only[0][0]!r} has none"
             )
             raise Unsupported(message, argument="method")
+
+        def ask(way: Direction, best: Interval | None) -> Interval | None:
+            if way.stack is not None:
+                return question.pick(rows.epsilon, rows.log_delta)(way.stack, question.at)
+            if best is not None and (
+                (question.of_epsilon and _largest(way) <= best.lower)
+                or _below(way, *question.point(best.lower))
+            ):
+                return None
+            if question.of_epsilon:
+                return brackets.epsilon(sources(way), question.at, self.width)
+            return brackets.log_delta(sources(way), question.at, self.width)
+
         try:
-            return self._bracket(plan, ask, log_scale)
+            return self._bracket(plan, ask, log_scale=not question.of_epsilon)
         except TooFine as error:
             raise NotCertified(_UNSPANNED) from error
 
@@ -253,10 +264,10 @@ def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
     return brackets.surely_below(sources(direction), epsilon, log_target)
 
 
-def narrowed(finding: Finding, plan: Composition, ask: Callable[[Route], Finding]) -> Finding:
+def narrowed(finding: Finding, plan: Composition, question: Question) -> Finding:
     """A finding that no contour resolves, intersected with the lattice's bracket."""
     try:
-        return intersection(finding, ask(Lattice()))
+        return intersection(finding, Lattice().answer(plan, question))
     except NotCertified:
         return finding
 
@@ -281,36 +292,22 @@ class Exact(Route):
 
     name = "exact"
 
-    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+    def answer(self, plan: Composition, question: Question) -> Finding:
         """By contours; by a grid where some law has none."""
         if not plan.has_contour:
-            return Lattice().epsilon(plan, log_delta)
+            return Lattice().answer(plan, question)
 
         def ask(way: Direction, best: Interval | None) -> Interval | None:
-            if best is not None and way.surely_below(log_delta, best.lower):
+            if best is not None and way.surely_below(*question.point(best.lower)):
                 return None
-            return way.epsilon(log_delta)
+            return question.pick(way.epsilon, way.log_delta)(question.at)
 
-        result, resolved = self._finding(plan, ask, relative=True)
-        if not resolved:
-            result = narrowed(result, plan, lambda r: r.epsilon(plan, log_delta))
-        return _lesser(result, lambda: CANONNE.epsilon(plan, log_delta)) if plan.loose else result
-
-    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        """By contours; by a grid where some law has none."""
-        if not plan.has_contour:
-            return Lattice().log_delta(plan, epsilon)
-
-        def ask(way: Direction, best: Interval | None) -> Interval | None:
-            if best is not None and way.surely_below(best.lower, epsilon):
-                return None
-            return way.log_delta(epsilon)
-
-        result, resolved = self._finding(plan, ask, relative=False)
-        # what is surely below all floats needs no narrowing
-        if not (resolved or (result.upper is not None and result.upper < _LEAST_LOG)):
-            result = narrowed(result, plan, lambda r: r.log_delta(plan, epsilon))
-        return _lesser(result, lambda: CANONNE.log_delta(plan, epsilon)) if plan.loose else result
+        result, resolved = self._finding(plan, ask, relative=question.of_epsilon)
+        # a delta that is surely below all floats needs no narrowing
+        nothing = not question.of_epsilon and result.upper is not None and result.upper < _LEAST_LOG
+        if not (resolved or nothing):
+            result = narrowed(result, plan, question)
+        return _lesser(result, CANONNE.answer(plan, question)) if plan.loose else result
 
     def _finding(self, plan: Composition, ask: _Ask, relative: bool) -> tuple[Finding, bool]:
         upper = _worst(plan.upper, ask)
@@ -328,9 +325,8 @@ class Exact(Route):
         return finding, resolved
 
 
-def _lesser(finding: Finding, moments: Callable[[], Finding]) -> Finding:
+def _lesser(finding: Finding, bound: Finding) -> Finding:
     """The finding with the lesser upper end of the two: its own, or that of a moment bound."""
-    bound = moments()
     assert finding.upper is not None and bound.upper is not None
     if finding.upper <= bound.upper:
         return finding
@@ -354,23 +350,16 @@ class CentralLimit(Route):
 
     name = "clt"
 
-    def _law(self, plan: Composition) -> LossDistribution:
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """That of the Gaussian limit, on either side of the truth."""
         if not plan.clt_mu > 1e-100:
             raise Unsupported("clt does not apply: the limit's mu is zero", argument="method")
-        return gaussian(plan.clt_mu)
-
-    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
-        """That of the Gaussian limit, on either side of the truth."""
-        value = contour.epsilon([(self._law(plan), 1.0)], log_delta).value
-        return Finding(value, None, None, Strength.ESTIMATE, (LIMIT,))
-
-    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        """That of the Gaussian limit, on either side of the truth."""
-        value = contour.log_delta([(self._law(plan), 1.0)], epsilon).value
+        solve = question.pick(contour.epsilon, contour.log_delta)
+        value = solve([(gaussian(plan.clt_mu), 1.0)], question.at).value
         return Finding(value, None, None, Strength.ESTIMATE, (LIMIT,))
 
 
-class BalleWang(Route):
+class BalleWang(Formulas):
     """delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)."""
 
     name = "balle_wang.theorem8"
@@ -420,7 +409,7 @@ class BalleWang(Route):
         return Finding(value, *ends, self._grade(error), (CLOSED_FORM,))
 
 
-class Certified(Route):
+class Certified(Formulas):
     """Ball arithmetic; raises `NotCertified` where no proof is reached.
 
     Routes are asked with floats, so the question is widened by its rounding and both its ends are
@@ -474,7 +463,7 @@ def _exp(log_value: float) -> Fraction:
 
 
 @dataclass(frozen=True)
-class ClosedGuarantee(Route):
+class ClosedGuarantee(Formulas):
     """An upper bound as published: its proof has a gap, and no counter-example is known."""
 
     name: str

@@ -25,7 +25,6 @@ from .compose import (
     window,
     with_alone,
 )
-from .conversions import log_peak
 from .interval import Interval
 from .layout import TAILS, Layouts
 from .outcomes import Outcomes, outcomes
@@ -231,7 +230,7 @@ def surely_below(sources: Sources, epsilon: float, log_target: float) -> bool:
         return listed[1].log_delta(epsilon, upper=True) < log_target
     laws, _ = Layouts(sources, min(log_target, -1.0), 1e-2).build()
     total = saddle_for_epsilon(laws, epsilon, 1.0)
-    bound = total.log_moment - total.c * epsilon + log_peak(total.c) + 1e-9
+    bound = total.bound(epsilon) + 1e-9
     infinite = mass_at_infinity(laws)
     if infinite > 0.0:
         bound = float(np.logaddexp(bound, math.log(infinite)))

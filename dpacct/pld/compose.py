@@ -17,12 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .budget import MOST_TERMS, most_places
-from .conversions import log_peak
 from .grid import GridLaw, dot
 from .roots import LOG, falls
 from .saddle import Totals
 from .spectrum import NIL, UNIT, Part, Spectrum, nil_from, transform
-from .stable import Complexes, Floats, TooFine, log1p
+from .stable import Complexes, Floats, TooFine, log1p, log_peak
 
 # -- where a tilted composition lives: its saddle, and a window by Chernoff -----------------------
 

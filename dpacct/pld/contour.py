@@ -72,7 +72,7 @@ def estimate(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> tuple[floa
     except _FAILED:
         return math.nan, 0.0
     total = saddle.rough(c * _NEAR)
-    height = total.log_moment - total.c * eps - np.log(total.c * (1.0 + total.c))
+    height = total.height(eps)
     k = int(np.argmin(height))  # of which the saddle is the bottom
     width = 0.5 * math.log(2.0 * math.pi * float(total.curvature[k]))
     return float(height[k]) - width, float(total.c[k])

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import math
 
+from .stable import log_peak
+
 
 def gaussian_log_delta(mu: float, epsilon: float) -> tuple[float, float]:
     """Theorem 8: delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), mu = sensitivity/std.
@@ -59,15 +61,6 @@ def mironov_epsilon(log_moment: float, s: float, log_delta: float) -> float:
     2.644703638
     """
     return (log_moment - log_delta) / s
-
-
-def log_peak(s: float) -> float:
-    """log(s^s / (1+s)^{1+s}).
-
-    >>> round(math.exp(log_peak(1.0)), 12)
-    0.25
-    """
-    return -math.log1p(s) - s * math.log1p(1.0 / s)
 
 
 def log_delta(log_moment: float, s: float, epsilon: float) -> float:

@@ -6,14 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
 from .moments import Moments, Parts, Summand, prepare
-from .stable import Floats, TooFine, log_peak
-
-Number = TypeVar("Number", float, Floats)
+from .stable import Floats, Number, TooFine, log_peak
 
 _FAN = np.geomspace(0.1, 3.0, 21)
 _WARM = np.geomspace(0.7, 1.4, 9)
@@ -65,9 +63,10 @@ class Totals(Generic[Number]):
         height: Number = self.log_moment - self.c * eps - np.log(self.c * (1.0 + self.c))
         return height
 
-    def bound(self, eps: float) -> Floats:
+    def bound(self, eps: float) -> Number:
         """log delta is at most this: M(c) e^{-c eps} times the largest (1 - e^-y) e^-cy (Chernoff)."""
-        return np.asarray(self.log_moment - self.c * eps + log_peak(np.asarray(self.c)))
+        bound: Number = self.log_moment - self.c * eps + log_peak(self.c)
+        return bound
 
     def log_delta(self, eps: float) -> Number:
         """The saddle-point estimate."""
@@ -285,9 +284,7 @@ def aliasing(
     about = Totals(c, float(total.log_moment[0]), float(total.mean[0]), float(total.variance[0]))
     eps = about.saddle_epsilon if eps is None else eps
     log_delta = float(about.log_delta(eps))
-    rest = np.log1p(cs)
-    excess = total.log_moment + cs * (np.log(cs) - rest - eps) - rest
-    excess += need - log_delta
+    excess = total.bound(eps) + (need - log_delta)
     steps = 2.0 * math.pi * shifts / np.maximum(excess, 1.0)
     from_one = 2.0 * math.pi * c / max(need - log_delta, 1.0)  # from the left, where delta <= 1
     return about, min(float(steps[1:7].max()), max(float(steps[7:].max()), from_one))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.floating[Any]]
 Complexes = npt.NDArray[np.complexfloating[Any, Any]]
 Array = npt.NDArray[Any]  # real or complex, and the result is of the same kind
+Number = TypeVar("Number", float, Floats)
 Terms = Sequence[tuple[float, float, float]]
 
 # Taylor coefficients, highest order first, good inside the radius at which each is used
@@ -111,15 +112,19 @@ def log1p(z: Array) -> Array:
     return result
 
 
-def log_peak(c: Floats) -> Floats:
-    """log of the largest (1 - e^-y) e^{-cy} over y > 0, for c > 0.
+def log_peak(c: Number) -> Number:
+    """log of the largest (1 - e^-y) e^{-cy} over y > 0, for c > 0; a float of a float.
 
-    That is c log(c/(1+c)) - log(1+c), of whose first part nothing is left in floats from c = 1e15 on.
+    That is log(c^c / (1+c)^{1+c}), at y = log(1 + 1/c): what Chernoff's bound of a tail is times for delta
+    (Canonne, Kamath, Steinke 2020, Proposition 12). As c log(c/(1+c)) - log(1+c) nothing were left of the
+    first part in floats from c = 1e15 on.
 
-    >>> round(float(log_peak(np.array(1e16))) + math.log(1e16), 12)
+    >>> round(float(log_peak(1e16)) + math.log(1e16), 12)
     -1.0
     """
-    value: Floats = -c * np.log1p(1.0 / c) - np.log1p(c)
+    if isinstance(c, float):
+        return -c * math.log1p(1.0 / c) - math.log1p(c)
+    value: Number = -c * np.log1p(1.0 / c) - np.log1p(c)
     return value
 
 

@@ -16,12 +16,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from . import conversions
 from .loss import LossDistribution
 from .moments import Cumulants, Unbent
 from .nested import Nested
 from .pieces import Cut, Pieces, Source, Sources
-from .stable import Complexes, Floats, TooFine, expm1_linear, log1p, quiet, sin_linear
+from .stable import (
+    Complexes,
+    Floats,
+    TooFine,
+    expm1_linear,
+    log1p,
+    log_peak,
+    quiet,
+    sin_linear,
+)
 
 if TYPE_CHECKING:
     from .loss import Branch
@@ -177,7 +185,7 @@ class Stack:
 
         def slope(c: float, k: Cumulants) -> tuple[float, float]:
             # the sign of d/dc (K + log_peak - log_delta)/c
-            rise = c * (k.mean - math.log1p(1.0 / c)) - k.log_moment - conversions.log_peak(c)
+            rise = c * (k.mean - math.log1p(1.0 / c)) - k.log_moment - log_peak(c)
             return rise + log_delta, c * c * k.variance + c / (1.0 + c)
 
         return self._tilt(slope, guess)
