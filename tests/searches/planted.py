@@ -301,20 +301,21 @@ def noticed(checkout: Path, error: Error, tests: str) -> dict[str, Any]:
             timeout=SECONDS,
             check=False,
         )
-        failed = [line for line in run.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-        became = "noticed" if run.returncode == 1 or run.returncode == 2 else "not noticed"
-        by = (
-            failed[0].split(" - ")[0][:160]
-            if failed
-            else run.stdout[-80:]
-            if run.returncode
-            else ""
-        )
+        became = "noticed" if run.returncode in (1, 2) else "not noticed"
+        by = _first_failure(run.stdout) if run.returncode else ""
     except subprocess.TimeoutExpired:
         became, by = "out of time", ""
     finally:
         path.write_text(text, encoding="utf-8")
     return {"became": became, "by": by, "seconds": round(time.monotonic() - started)}
+
+
+def _first_failure(output: str) -> str:
+    """The first test that pytest says failed, or the end of what it says."""
+    for line in output.splitlines():
+        if line.startswith(("FAILED", "ERROR")):
+            return line.split(" - ")[0][:160]
+    return output[-80:]
 
 
 def main(arguments: list[str]) -> int:

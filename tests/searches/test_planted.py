@@ -23,3 +23,15 @@ def test_errors_that_once_passed_are_noticed() -> None:
     stored = json.loads(STORE.read_text(encoding="utf-8"))["errors"]
     became = {error["function"]: error["became"] for error in stored if error["kind"] == "named"}
     assert became == dict.fromkeys(NAMED, "noticed")
+
+
+def test_each_drawn_error_that_passed_is_harmless_or_has_a_test() -> None:
+    stored = json.loads(STORE.read_text(encoding="utf-8"))["errors"]
+    drawn_once = [error for error in stored if error["kind"] != "named"]
+    assert len(drawn_once) == COUNT
+    for error in drawn_once:
+        noticed, has_test = error["became"] == "noticed", "test" in error
+        assert noticed + has_test + ("harmless" in error) == 1, error
+        if has_test:
+            file, test = error["test"].split("::")
+            assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8")
