@@ -113,7 +113,7 @@ class Ledger(Displayed):
         self._book = Book()
         self._labels: dict[str, list[int]] = {}
         self._seen = self._noted = 0
-        self._warned = False
+        self._warned = self._warned_of_checks = False
         self._recovered: list[int] = []
         self._dropped: list[int] = []
         self._checks: dict[str, Assumption] = {}
@@ -417,8 +417,15 @@ class Ledger(Displayed):
         return {name: self._book.plan(p) for line in lines for p, names in line for name in names}
 
     def _warn(self, plan: Node) -> None:
-        """Once, when a loop shows: whether its run ends far below what a declared plan would allow."""
+        """Once each: that a check was violated; that a loop ends far below what a declared plan allows."""
         state = self._book.state(RUN)
+        wrong = [check.text for check in self.checks() if check.status is AssumptionStatus.VIOLATED]
+        if wrong and not self._warned_of_checks:
+            self._warned_of_checks = True
+            message = (
+                f"this ledger goes on counting, but {wrong[0]!r} was found violated: what it counts"
+            )
+            warnings.warn(f"{message} does not bound what is released", stacklevel=3)
         if not self._warned and state.charges.streak >= _LOOP:
             self._warned = True
             warning = state.rule.stops_early(state.charges, plan)

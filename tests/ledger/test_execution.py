@@ -127,3 +127,12 @@ def test_the_ledger_keeps_what_was_observed(tmp_path: Path) -> None:
         assert {a.text: str(a.status) for a in ledger.checks()} == {
             a.text: str(a.status) for a in checks
         }
+
+
+def test_a_ledger_that_goes_on_after_a_violation_warns_once(tmp_path: Path) -> None:
+    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=PLAN * 4) as ledger:
+        ledger.spend(PLAN)
+        ledger.observe(dp.Execution(steps=STEPS, population=N, batch_sizes=[100] * STEPS))
+        with pytest.warns(UserWarning, match="'each unit was sampled by its own coin' was found"):
+            ledger.spend(PLAN)
+        ledger.spend(PLAN)
