@@ -114,7 +114,7 @@ class StatedReport(Command):
         if report.violated:
             wrong = len(report.violated)
             said = "an assumption is" if wrong == 1 else f"{wrong} assumptions are"
-            notes.append(f"error: {said} violated: nothing is guaranteed.")
+            notes.append(f"error: {said} violated: the guarantee does not hold.")
 
         def lines() -> list[str]:
             if self.output is not None:
