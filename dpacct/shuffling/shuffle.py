@@ -12,6 +12,7 @@ from dpacct.errors import OutsideDomain
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.mechanisms.staircase import EPS0
 from dpacct.tree.facts import Facts
+from dpacct.tree.node import resolve_adjacency
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:
@@ -121,6 +122,15 @@ class Shuffle(Mechanism, kind="shuffle"):
         from .questions import sharper
 
         return sharper(self, quantity, at, method, adjacency)
+
+    def sharper_repeated(
+        self, times: int, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
+    ) -> Answer | None:
+        """The smallest of all bounds over rounds, composed or each of a theorem's own."""
+        from .questions import of_rounds
+
+        resolve_adjacency(self, adjacency)
+        return of_rounds(self, times, quantity, at)[0] if method == "auto" else None
 
     def profile(
         self, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None

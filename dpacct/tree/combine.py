@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import STEPS
 from dpacct.errors import InvalidArgument
@@ -16,6 +17,9 @@ from dpacct.tree.facts import Facts
 from dpacct.tree.node import Fields, Leaf, Node
 from dpacct.tree.saved import nested, read, take
 from dpacct.vocabulary import Adjacency, Unit
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
 
 
 def bracketed(node: Node, binds: int) -> str:
@@ -45,6 +49,12 @@ class Repeat(Node, kind="repeat"):
     def gather(self) -> Mapping[Leaf, int]:
         """Every leaf with its count inside, times the steps."""
         return {leaf: count * self.steps for leaf, count in self.node.gathered}
+
+    def sharper(
+        self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
+    ) -> Answer | None:
+        """What is repeated may know it."""
+        return self.node.sharper_repeated(self.steps, quantity, at, method, adjacency)
 
     def __repr__(self) -> str:
         return f"{bracketed(self.node, 3)} * {self.steps}"

@@ -258,6 +258,12 @@ class Node(ABC):
         """What a plan knows better than its composition, at this epsilon or delta; None: nothing."""
         return None
 
+    def sharper_repeated(
+        self, times: int, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
+    ) -> Answer | None:
+        """The same of so many independent repetitions of it."""
+        return None
+
     def _repr_html_(self) -> str:
         """For a notebook: the plan, and what it says of the data."""
         facts = {

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.answer.ask import Delta, Epsilon, Question, ask
-from dpacct.citations import UNSPANNED
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
 from dpacct.cli.question import DETAILS, QUIET
@@ -17,7 +15,7 @@ from dpacct.cli.screens import Screen, alternatives, of_delta, of_eps0, of_epsil
 from dpacct.declare.domain import RATE, Integer, Real, Word
 from dpacct.declare.record import Maybe, Parameter, Usage
 from dpacct.declare.words import Target
-from dpacct.errors import NotCertified, OutsideDomain
+from dpacct.errors import OutsideDomain
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -120,7 +118,7 @@ class Shuffling(Command):
         # the first screen of one shuffle shows no other bound: they take as long as the answer
         if self.rounds == 1 and not (self.as_json or self.details):
             return ask(question, shuffle)
-        answer, others = _asked(shuffle, self.rounds, question)
+        answer, *others = _asked(shuffle, self.rounds, question)
         return replace(answer, alternatives=tuple(others))
 
     def _shown(self, screen: Screen) -> Result:
@@ -137,28 +135,14 @@ class Shuffling(Command):
         ).result(self.details)
 
 
-def _asked(shuffle: Shuffle, rounds: int, question: Question) -> tuple[Answer, list[Answer]]:
-    """The smallest upper bound, with the lower end that is known, and all the others."""
-    from dpacct.shuffling.questions import compare, over_rounds
+def _asked(shuffle: Shuffle, rounds: int, question: Question) -> tuple[Answer, ...]:
+    """The answer, and all other bounds."""
+    from dpacct.shuffling.questions import compare, of_rounds
 
-    node = shuffle * rounds
-
-    beside = [ask(question, node, method=method) for method in ("rdp", "rdp-mironov")]
-    if rounds == 1:
-        answer = ask(question, node)
-        listed = [*compare(shuffle, **question.settings), *beside]
-        return answer, [other for other in listed if other.method != answer.method]
-    others = beside + over_rounds(shuffle, rounds, **question.settings)
-    try:
-        answer = ask(question, node, method="exact")
-    except NotCertified:
-        # hundreds of nats beside rare clones are more than the lattice spans: the other bounds hold
-        answer = min(others, key=lambda a: a.value)
-        answer = replace(answer, basis=(*answer.basis, UNSPANNED))
-        return answer, [other for other in others if other.method != answer.method]
-    best = min([answer, *others], key=lambda a: a.value if a is not answer else float(a))
-    if best is not answer and best.value < float(answer):
-        lower = min(answer.lower or 0.0, best.value)
-        others = [other for other in others if other is not best] + [answer]
-        answer = replace(best, lower=lower, side=answer.side)
-    return answer, [other for other in others if math.isfinite(other.value)]
+    ((_, at),) = question.settings.items()
+    if rounds > 1:
+        return of_rounds(shuffle, rounds, question.quantity, at)
+    answer = ask(question, shuffle)
+    beside = [ask(question, shuffle, method=method) for method in ("rdp", "rdp-mironov")]
+    listed = [*compare(shuffle, **question.settings), *beside]
+    return (answer, *(other for other in listed if other.method != answer.method))
