@@ -101,6 +101,7 @@ def _reach(laws: Laws, total: Sum, log_tail: float, sign: float) -> tuple[float,
     def bound(x: float) -> float:
         return (_log_moment(laws, total.c + sign * x) - total.log_moment - log_tail) / x
 
+    # where (x^2 v/2 - log_tail)/x is least
     x = math.sqrt(-2.0 * log_tail / max(total.variance, 1e-300))
     x = min(x, 1e9 * (1.0 + abs(total.c)))
     best, factor = bound(x), 1.5
@@ -148,6 +149,7 @@ def finite_mass(laws: Laws) -> tuple[float, float]:
 def mass_at_infinity(laws: Laws) -> float:
     """P-mass of an infinite loss in the composition."""
     _, whole = finite_mass(laws)
+    # W - prod F_i^{T_i} as W (1 - prod (1 - I_i/(F_i + I_i))^{T_i}): little of a large count keeps its digits
     lost = sum(
         count * math.log1p(-law.infinite / (float(np.sum(law.masses)) + law.infinite))
         for law, count in laws
@@ -183,6 +185,8 @@ class Spill:
         beyond = epsilon - self.limit
         if beyond <= 0.0 or self.q == 0.0:
             return 0.0
+        # e^eps Q(event, S < eps), by Markov's bound of e^{-y S}; or P(event) (e^{eps - limit} - 1), as no
+        # such sum is below the limit (lattice.md, Decisive losses)
         y, level = self.chernoff
         soft = epsilon + math.log(self.q) + min(0.0, level + y * epsilon)
         hard = p * math.expm1(beyond) if beyond < 700.0 else math.inf
@@ -234,7 +238,9 @@ class Threshold:
         self._ys = np.geomspace(0.1, 50.0, 12) / deviation
         self._moments = np.zeros(self._ys.shape)
         for law, count in laws:
-            # decisive losses of the last round are above the last node, where e^{-yL} is smaller still
+            # E_Q[e^{-yL}] = E_P[e^{-(1+y)L}], in logs, with all that the law has set apart or put at
+            # infinity: decisive losses of the last round are above the last node, where e^{-yL} is smaller
+            # still
             top = law.decided[1] + law.infinite * math.exp(-max(float(law.losses[-1]), 0.0))
             with np.errstate(divide="ignore"):
                 spent = np.log(top) - np.minimum(self._ys * float(law.losses[-1]), 700.0)
@@ -337,6 +343,7 @@ class Composed:
     def log_delta(self, epsilon: float, *, upper: bool) -> float:
         """An end of log delta of these laws: above or below by all that was left out or rounded."""
         c = self.total.c
+        # no weight e^{-c g} (1 - e^{-g}) is more than this, so mass that is anywhere counts no more
         most = math.exp(log_peak(c)) if c > 0.0 else 1.0
         long = self.spectrum.length > _LAID_OUT
         if self.spectrum.sparse and (long or c * (self.spectrum.high - epsilon) > 3.0):
@@ -369,6 +376,7 @@ class Composed:
         gap = self.losses[start:stop] - epsilon
         weights = np.exp(-c * gap) * -np.expm1(-gap)
         masses = self.masses[start:stop]
+        # sum of |error_j| w_j: by the largest error, or by Cauchy and Schwarz, whichever is less
         each, over_all = self.rounding
         noise = (
             min(each * float(weights.sum()), over_all * math.sqrt(dot(weights, weights))) + _LEAST
@@ -409,7 +417,8 @@ def compose(
 
     step = laws[0][0].step
     offset = sum(count * law.offset for law, count in laws)
-    # a place to spare at each end, so that the ends of the support lie inside
+    # Places modulo `length`: what lies outside the window wraps into it, and is charged as `wrapped`. There
+    # is a place to spare at each end, so that the ends of the support lie inside.
     first = math.floor((seen.low - offset) / step) - 1
     size = math.ceil((seen.high - offset) / step) - first + 2
     most = most_places(len(laws))
@@ -426,6 +435,8 @@ def compose(
     origin = 0
     for law, count in laws:
         weights, _ = law.tilted(total.c)
+        # all places are counted from the heaviest: z = 1 + w with |w| small where one place has most of the
+        # mass, and w is rounded relative to what the others weigh
         heaviest = int(np.argmax(weights))
         origin += round(count) * int(law.places[heaviest])
         places, weights[heaviest] = law.places - law.places[heaviest], 0.0

@@ -27,7 +27,9 @@ from .stable import Floats
 
 Places = npt.NDArray[np.int64]
 
+# dyadic blocks begin at 2^40 steps at most
 _HALVINGS = 40
+# P- or Q-masses below this are left out of lower laws: their ratio would soon be one of denormal numbers
 _LEAST = 1e-280
 # spacing that no cell with mass may exceed, so that e^spacing is a float
 _BROAD = 300.0
@@ -255,7 +257,9 @@ def pessimistic(pieces: Pieces, grid: Grid, *, decide: bool = False) -> GridLaw:
     inside, bounded = below >= 0, above <= last
     mass = np.exp(pieces.log_p + slack)
     floor, top = np.maximum(below, 0), np.minimum(above, last)
-    # the loss of the piece as a whole above the lower node, rounded up
+    # The share u of the upper node keeps P and Q (lattice.md, Upper): with p of P at the loss l between the
+    # nodes a < b, p e^{-l} = p (1 - u) e^{-a} + p u e^{-b}, so u = (1 - e^{a-l}) / (1 - e^{a-b}). It rises
+    # with l, so the loss of the piece as a whole is rounded up.
     with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
         gap = np.maximum(pieces.loss + 1.5 * pieces.unsure - grid.nodes[floor], 0.0)
         width = np.where(bounded, grid.step * (places[top] - places[floor]), math.inf)
@@ -268,6 +272,8 @@ def pessimistic(pieces: Pieces, grid: Grid, *, decide: bool = False) -> GridLaw:
     infinite = pieces.infinite * (1.0 + _NOISE) + float(up[~bounded].sum()) + 1e-307 * up.size
     shift = pieces.end_slip + snap * grid.step
     widen = math.exp(float(np.max(slack, initial=0.0)))
+    # Split with shares u and 1 - u a mass has p u (1 - u) d^2 of variance more; of an even cell the mean of
+    # u (1 - u) is 1/6, and at most 1/4: four times as much is what `Layouts.grade` counts on.
     apart = np.where(inside & bounded & (top > floor), 4.0 * up * (1.0 - raised), 0.0)
     cell = np.minimum(floor, last - 1)
     # a piece over several cells is charged to the first
@@ -304,6 +310,8 @@ def optimistic(pieces: Pieces, grid: Grid, *, decide: bool = False) -> GridLaw:
         rest[rest] = ~broad[cell]
         cell, half, gap = (values[~broad[cell]] for values in (cell, half, gap))
     mass = mass[rest]
+    # P, Q in units of e^{-lower node}, and P - Q as a sum of positive terms: where nodes are close the
+    # difference of the first two has no digits
     p, q, excess = (
         _gathered(half, weights, 2 * last).reshape(last, 2).T
         for weights in (mass, mass * np.exp(-gap), mass * -np.expm1(-gap))
@@ -336,6 +344,8 @@ def _lowered(kinks: Floats, p: Floats, q: Floats, excess: Floats, grid: Grid) ->
     other_up, other_down, other_q = up[::-1], down[::-1], q[::-1]
     sag = growth * (q * up * down + other_q * np.minimum(up * other_down, down * other_up))
     lowered = _lowering(sag, up, down)
+    # the chords of the polygon of half-cells, as an upper law would split them: q u E/(1 - e^-d) = q u e^d
+    # of P
     masses = kinks.copy()
     total, kept = p.sum(axis=0), q * up * (1.0 + growth)
     raised = np.minimum(kept.sum(axis=0), total)
@@ -343,6 +353,9 @@ def _lowered(kinks: Floats, p: Floats, q: Floats, excess: Floats, grid: Grid) ->
     masses[1:] += raised
     _follow_bottom(lowered, masses, sag, up, growth)
     _follow_top(lowered, masses, sag, down, growth)
+    # h is lowered by d_k at node k: the kinks of h are masses e^-node, so P at a node changes by how much
+    # the slope of the lowering does there, times the node: gamma_k = 1 and gamma_{k+1} = 1 + E in units of
+    # the cell
     slope = np.diff(lowered) / growth
     size = masses.copy()
     for nodes, moved in ((slice(None, -1), -slope), (slice(1, None), (1.0 + growth) * slope)):
@@ -359,6 +372,7 @@ def _lowering(sag: Floats, up: Floats, down: Floats) -> Floats:
     Alike at both ends; or of least norm for the lower kink, or for the upper, and as little at the far end as
     the other kink then needs (next to nothing, where a spike sits near a node).
     """
+    # the point of least norm on (1 - u) d_k + u d_{k+1} = sag
     share = sag / (down * down + up * up)
     own_low, own_high = share * down, share * up  # for each kink by itself
     level = np.maximum(sag[0], sag[1])
@@ -459,6 +473,7 @@ def _convex(masses: Floats, nodes: Floats) -> Floats:
         if right < count:
             before[right] = left
         if right < count and left >= 0:
+            # the chord between the two, as in `pessimistic`: P and Q are kept, and convexity there restored
             raised = math.expm1(at[left] - at[k]) / math.expm1(at[left] - at[right])
             values[right] += mass * raised
             values[left] += mass * (1.0 - raised)

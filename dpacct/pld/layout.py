@@ -161,6 +161,7 @@ class Layouts:
         some number, losses that decide the matter alone are set apart instead, exactly.
         """
         self._log_delta = min(self._log_delta, total.peak - 5.0)
+        # below the bulk a loss counts e^{c loss}: so many nats below it is nothing beside the width asked
         nats = 12.0 - math.log(TAILS * self._width / self._steps)
         spread = math.sqrt(tilted_sum(uppers, 0.0).variance)
         epsilon, edge = total.saddle_epsilon, math.inf
@@ -228,6 +229,8 @@ class Layouts:
         of that, d ~ density^{-1/3} has the fewest cells; but the least of them sets the length of the
         transform, so most of the target goes to a floor under all.
         """
+        # Sum over cells of T c(c+1)/4 m d^2 is to be the target, m the tilted mass that is apart (lattice.md,
+        # Size); `off` is what was measured over what this expects.
         share = target / len(self.layouts)
         curvature = 0.25 * total.c * (total.c + 1.0)
         tables = [_density(law, total) for law, _ in uppers]
@@ -241,7 +244,8 @@ class Layouts:
             room = share / per
             floor = math.sqrt(_DENSE * room / max(float(mass.sum()), 1e-300))
             density = np.maximum(mass / width, 1e-280)
-            # the rest of the room among cells of width density^{-1/3} times a common factor
+            # the rest of the room among cells of width d = f density^{-1/3}: of all spacings with one sum of
+            # density d^2 dx these have the least sum of dx/d (Lagrange), and f follows from the sum
             third = np.cbrt(density)
             factor = math.sqrt((1.0 - _DENSE) * room / max(float(third @ width), 1e-300))
             wanted = np.maximum(floor, factor / third)

@@ -162,7 +162,9 @@ def _stitched(laws: Laws, high: float, upper: bool) -> tuple[Floats, Floats, flo
             level = np.log(np.maximum(tilted, 0.0))
         losses.append(at)
         masses.append(np.exp(np.minimum(level + total.log_moment - total.c * at, 0.0)))
-        # tilted mass outside the window, as P-mass: e^{-c l} is largest at the nearer end
+        # Tilted mass outside the window, as P-mass: P = M(c) e^{-c l} times what is tilted, and e^{-c l} is
+        # largest at the nearer end of the two, if the tilt leans away from it; else nothing better than 1 is
+        # known.
         scale = total.log_moment - total.c * composed.spectrum.high
         if stop == math.inf:
             above = composed.missing * math.exp(min(scale, 700.0)) if total.c >= 0.0 else 1.0
@@ -217,6 +219,7 @@ def _next(laws: Laws, total: Sum, sign: float) -> Sum | None:
     wide = math.sqrt(total.variance)
     if wide < 2.0 * laws[0][0].step:
         return None
+    # the mean moves by the variance times the change of the tilt, about
     change = _APART / wide
     for _ in range(30):
         other = tilted_sum(laws, total.c + sign * change)
@@ -231,6 +234,8 @@ def _next(laws: Laws, total: Sum, sign: float) -> Sum | None:
 
 def _upper(losses: Floats, masses: Floats, infinite: float, alone: Decided, limit: float) -> Whole:
     """P's excess over 1 taken from the lowest losses (or a deficit added there): the chord to h(0) = 1."""
+    # h(0) = 1 for any pair, and the profile of these masses is above 1 there: the chord from (0, 1) to
+    # where it meets the profile lies above the truth, which is convex (lattice.md, Plans on one sample)
     infinite = min(infinite, 1.0)
     excess = float(masses.sum()) + infinite + alone.p - 1.0 - _SUM
     if excess <= 0.0:
@@ -248,6 +253,8 @@ def _lower(losses: Floats, masses: Floats, infinite: float, alone: Decided, limi
     """The lowest losses merged into one that makes both sums 1: the larger of g and 1 - gamma."""
     with quiet():
         q = np.exp(np.log(masses) - losses)
+    # One point at log(p_rest/q_rest) has the profile (p_rest - gamma q_rest)_+: with the points above it both
+    # sums are 1, so below it the profile is 1 - gamma, which is below any.
     p_rest = 1.0 - infinite - alone.p - _SUM - np.cumsum(masses[::-1])[::-1]
     q_rest = 1.0 - alone.q + _SUM - np.cumsum(q[::-1])[::-1]
     # p_rest[k]: what is left for one point in place of all those below k
@@ -384,6 +391,7 @@ class Nested(Source):
         # edges are nodes and the middles between them
         gap = 2.0 * float(np.median(np.diff(finite))) if finite.size > 1 else 0.01
         # steps * spacing^2 is what the composition adds to one cell's (edges)^2
+        # variances add up: K d^2 of the inner lattice beside D^2 of the outer cell
         asked = _FINER * gap / math.sqrt(self.steps)
         low, high = _span(self, -60.0)
         top = float(finite[-1]) if finite.size else high

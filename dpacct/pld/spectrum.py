@@ -94,6 +94,7 @@ def _by_run(places: Places, weights: Floats, count: float) -> tuple[float, float
 
 def _angle(weights: Floats, at: Floats | Places, count: float) -> float:
     """From where on the first bound is nil."""
+    # count * log|z|^2 / 2 <= -(2/pi^2) count theta^2 m^2 v, which is -NIL from this theta on
     mass = float(weights.sum())
     mean = float(weights @ at) / mass
     variance = float(weights @ np.square(at - mean)) / mass
@@ -115,6 +116,7 @@ def transform(
     for start in range(0, frequencies, per):
         k = np.arange(start, min(start + per, frequencies), dtype=np.int64)
         turns = np.multiply.outer(k, reduced) % length
+        # e^{-ix} - 1 = -2 sin(x/2) (sin(x/2) + i cos(x/2)): small angles keep their digits
         half = (math.pi / length) * turns
         sine, cosine = np.sin(half), np.cos(half)
         tilted = weights * sine
@@ -208,6 +210,8 @@ class Spectrum:
         """Tilted masses in the window, in the order of losses."""
         from scipy.fft import irfft
 
+        # The mean of all values is the mass at place 0. Without it the transform back rounds relative to what
+        # is elsewhere: a spike with rare jumps keeps the digits of these.
         transform = np.zeros(self.length // 2 + 1, dtype=np.complex128)
         transform[self.kept] = self.values
         transform -= self._peak
@@ -283,7 +287,7 @@ class Spectrum:
         gap = self.low + self.step * start - epsilon
         theta = (2.0 * math.pi / self.length) * self.kept
         half = np.sin(0.5 * theta)
-        # 1 - x and 1 - x e^-step, without cancellation
+        # 1 - x and 1 - x e^-step, without cancellation: 1 - e^{-a} cos t = (1 - e^{-a}) + 2 e^{-a} sin^2(t/2)
         parts = []
         for rate in (c, c + 1.0):
             decay = math.expm1(-rate * self.step)
@@ -292,6 +296,7 @@ class Spectrum:
         below, beyond = parts
         product = below * beyond
         weights = self._geometric(gap, c, below, product) * self._turned(start - self.turn)
+        # all places from `start` on, less those beyond the window, of which the transform would see copies
         rest = self._geometric(gap + self.step * count, c, below, product)
         weights -= rest * self._turned(start - self.turn + count)
         size = np.abs(weights)
