@@ -86,6 +86,26 @@ def test_who_is_not_there_changes_nothing(name: str) -> None:
     assert not np.array_equal(first, everyone)
 
 
+def test_all_worlds_have_the_same_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose models nobody sees and no release changes: each trains once."""
+    from dpacct_training.algorithms import pate_fl
+
+    trained: list[int] = []
+    fit = pate_fl.fit
+
+    def counted(site: Any, *rest: Any, **more: Any) -> Any:
+        trained.extend(site.clients)
+        return fit(site, *rest, **more)
+
+    monkeypatch.setattr(pate_fl, "fit", counted)
+    target = Target(attacked("pate_fl"))
+    present = coins(6, len(target.rows), KEYS)
+    models = target.worlds(present, KEYS)
+    assert sorted(trained) == list(range(len(target.rows)))
+    assert np.array_equal(models[:1], target.worlds(present[:1], KEYS))
+    assert len({model.tobytes() for model in models}) == 6
+
+
 def test_a_target_is_a_client_that_takes_part() -> None:
     with pytest.raises(
         dp.InvalidArgument, match="client must be a whole number from 0 to 39, got 40"

@@ -42,6 +42,8 @@ class Algorithm(Settings, ABC):
     """The noise multiplier that the paper prints."""
     personalises: ClassVar[bool] = False
     """Whether each client has a model of its own, which `personal` returns."""
+    keeps_for_good: ClassVar[bool] = False
+    """Whether what a client keeps follows from its data and the first model, whatever is released."""
 
     @abstractmethod
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:

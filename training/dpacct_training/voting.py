@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -38,6 +39,8 @@ class Voting(Algorithm):
     vat: float = setting(0.0, real, 0.0)
     radius: float = setting(0.5, positive)
     level: str = setting("agent", one_of, ("agent", "instance"))
+
+    keeps_for_good: ClassVar[bool] = True
 
     @property
     def parts(self) -> int:

@@ -162,11 +162,13 @@ def over_clients(
     heard: Heard | None,
     loud: Mapping[int, Vector],
 ) -> Iterator[Run]:
-    """A run for each world, over."""
+    """A run for each world, over; what clients keep for good is made once."""
     prepared = target.prepared
+    kept = _kept_for_good(prepared, keys)
     for world, there in enumerate(present):
         secret = keys.derived(f"world {world}")
         run = Run(prepared.algorithm, prepared.plan, prepared.setting, secret)
+        run.state = replace(run.state, memory={**run.state.memory, **kept})
         result: dict[int, Vector | None] = dict(loud)
         result |= dict.fromkeys(np.flatnonzero(~there).tolist())
         inner = prepared.engine.start(prepared, None)
@@ -180,6 +182,16 @@ def over_clients(
         if watch is not None:
             watch(world + 1, len(present))
         yield run
+
+
+def _kept_for_good(prepared: Prepared, keys: Keys) -> dict[int, Arrays]:
+    """What all clients keep after a round with everyone, where no release and nobody else changes it."""
+    if not prepared.algorithm.keeps_for_good:
+        return {}
+    run = Run(prepared.algorithm, prepared.plan, prepared.setting, keys.derived("agents"))
+    with closing(prepared.engine.start(prepared, None)) as engine:
+        run.step(engine, 1)
+    return run.state.memory
 
 
 # --- records: all worlds at once, a row each
