@@ -108,7 +108,7 @@ def table(
     asked, kind, targets = (
         ("delta", Epsilon, delta) if epsilon is None else ("epsilon", Delta, epsilon)
     )
-    questions = [kind(asked) for asked in (listed(targets) or ([targets], ()))[0]]
+    questions = [kind(value) for value in (listed(targets) or ([targets], ()))[0]]
     named = dict(plans) if isinstance(plans, Mapping) else {}
     if not isinstance(plans, Mapping):
         for plan in plans if isinstance(plans, Iterable) else [plans]:

@@ -332,7 +332,7 @@ def test_theorems_and_tables() -> None:
     from dpacct.papers.registry import get
     from dpacct.papers.tables import cells
 
-    body = ask("theorems eval dp_fed_ls.lemma2 tau=1/20 nu2=9 alpha=2")
+    body = ask("theorems eval dp_fed_ls.lemma2 tau=1/20 nu2=9 alpha=3/2")
     values = {name: Fraction(value) for name, value in body["inputs"].items()}
     assert body["value"] == get("dp_fed_ls.lemma2").evaluate(values)
     for row, cell in zip(ask("tables dp_fed_ls --no-truth"), cells("dp_fed_ls"), strict=True):
