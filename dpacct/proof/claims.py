@@ -23,6 +23,7 @@ from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure
 from .effort import TooCostly
+from .mesh import Mesh
 from .plan import Laws, Sides, read_plan
 from .proofs import Proof
 
@@ -107,7 +108,13 @@ class Claim:
             return False
         bound = number(self.bound)
         try:
-            proof = Proof(directions[self.direction], self.evidence, _MORE_BITS)
+            laws, mesh = directions[self.direction], self.evidence.get("mesh")
+            if mesh is not None:
+                grid = Mesh.from_json(mesh)
+                if grid.up != (self.relation == AT_MOST):
+                    return False  # it bounds the other side
+                laws = grid.of(laws)
+            proof = Proof(laws, self.evidence, _MORE_BITS)
             enclosure, terms = proof.at(number(self.epsilon))
         except TooCostly:
             raise

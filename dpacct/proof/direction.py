@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from flint import arb
@@ -17,11 +17,13 @@ from dpacct.errors import DpacctError, NotCertified
 from dpacct.pld.interval import Interval
 
 from .balls import Enclosure, ball, fraction, precision
-from .effort import allowance
+from .effort import allowance, insisted
 from .far_search import FarSeeker
 from .floats import FloatLaw, FloatLaws, saddle_for_log_delta
 from .lattice import places
-from .plan import Laws
+from .mesh import Mesh
+from .mesh_search import Rough, rough
+from .plan import Laws, on_grid
 from .proofs import CEILING, CLOSED_FORM, EDGE, Evidence, NoClosedForm, Proof, Reading
 from .search import LatticeSeeker, Seeker, bound
 from .whole import (
@@ -64,8 +66,45 @@ class Engine(Protocol):
 class Direction:
     """Laws in exact numbers, the same in floats for the search, and what was built from them."""
 
-    def __init__(self, laws: Laws, engine: Engine | None = None) -> None:
-        self.laws, self._engine = laws, engine
+    def __init__(self, laws: Laws, engine: Engine | None = None, *, upper: bool = True) -> None:
+        self._engine, self._upper = engine, upper
+        self._stated = laws if on_grid(laws) else None
+        self.mesh: Mesh | None = None
+        self._rough: Rough | None = None
+        self.fine = self._stated is None  # whether its laws are its own, or the finest there are
+        if self._stated is None:
+            self._start(laws)
+
+    def settle(self, target: Fraction | None = None, epsilon: Fraction | None = None) -> None:
+        """Put a plan that is known on a grid alone on a coarse one, where this question may start.
+
+        From then on its laws are others, which bound it from one side; `refine` puts it on a finer one.
+        """
+        if self._stated is not None and self._rough is None:
+            log_target = None if target is None else ln(target)
+            at = float(epsilon or 1)
+            computed = None if insisted() else self._asked(lambda engine: engine.log_delta(at))
+            if computed is not None and computed.resolved:
+                message = "a grid would prove fewer digits than are computed: the value is withheld"
+                raise NotCertified(message)
+            self._rough = rough(self._stated, log_target, epsilon)
+            self._put(self._rough.mesh)
+
+    def refine(self) -> bool:
+        """Whether there was a finer grid to put the plan on."""
+        if self._stated is None or self._rough is None or self.fine:
+            return False
+        self.fine = True
+        self._put(self._rough.finer(up=self._upper))
+        return True
+
+    def _put(self, mesh: Mesh) -> None:
+        assert self._stated is not None
+        self.mesh = mesh
+        self._start(mesh.of(self._stated))
+
+    def _start(self, laws: Laws) -> None:
+        self.laws = laws
         self._float_laws = [(FloatLaw(step), count) for step, count in laws]
         self._lattice = _on_lattice(laws, self._float_laws)
         self._split = _to_split(laws)  # which law has far draws
@@ -119,6 +158,11 @@ class Direction:
         self._readings[epsilon] = reading
         (enclosure, _), self.evidence = reading
         return enclosure
+
+    def stated_evidence(self) -> dict[str, Any]:
+        """The evidence that was read last, for a certificate: with the grid, where there is one."""
+        mesh = {} if self.mesh is None else {"mesh": self.mesh.to_json()}
+        return dict(self.evidence) | mesh
 
     def terms(self, epsilon: Fraction) -> dict[str, str]:
         """The sum and each error term that was read at this epsilon, as text, for a certificate."""

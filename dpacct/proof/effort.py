@@ -65,6 +65,12 @@ def allowance(seconds: float) -> Iterator[None]:
             outer.left -= seconds - inner.left
 
 
+def insisted() -> bool:
+    """Whether a proof was asked for by name."""
+    account = _ACCOUNT.get()
+    return account is None or account.allowed >= FORCED
+
+
 def spend(seconds: float) -> None:
     """Charge the allowance before the work is done; raises `TooCostly`.
 
@@ -111,6 +117,10 @@ READ = Work(3e-6)
 """A frequency of a line that is read at one epsilon."""
 OUTCOME = Work(3e-6, 2.0)
 """A term of a finite sum."""
+CELL = Work(15e-6, 4.0)
+"""A cell of a grid, or an atom that is put on it."""
+PRODUCT = Work(1.2e-6, 4.0)
+"""A point of a grid in a product of two laws."""
 
 
 def spend_on(work: Work, count: float) -> None:

@@ -168,6 +168,18 @@ class Branch:
         growth = epsilon.exp()
         return (1 - growth * (1 - q)) * mass(low, high, 0) - growth * q * mass(low, high, 1)
 
+    def masses(self, low: arb | None, high: arb | None) -> Point:
+        """(P-mass, Q-mass) of the plain losses from low to high."""
+        first, second = self.mass(low, high, 0), self.mass(low, high, 1)
+        mixed = (1 - self.share) * first + self.share * second
+        return (mixed, first) if self.favoured else (first, mixed)
+
+    def place(self, level: arb) -> arb | None:
+        """The plain loss at which the loss is `level`, or an end; None where there may be none."""
+        q, growth = self.share, level.exp() if self.favoured else (-level).exp()
+        turn = (growth - 1 + q) / q
+        return _between(turn.log(), self.start, self.end) if turn > 0 else None
+
     def loss(self, z: arb) -> arb:
         """The loss at a plain loss z."""
         return self.log_r(z) if self.favoured else -self.log_r(z)
@@ -235,6 +247,13 @@ def read(pair: LossDistribution) -> Law:
 # --- sampling, once for all ---------------------------------------------------------------------
 
 
+def reversed_law(law: Law) -> Law:
+    """The pair read the other way round, of a law without branches."""
+    demand(not law.branches, "a law with branches, read backwards")
+    atoms = tuple((-x, m * (-x).exp()) for x, m in law.atoms)
+    return Law(atoms, (), law.lost, law.infinite)
+
+
 def plain(base: Law, rate: arb) -> Law:
     """Nothing is sampled."""
     return base
@@ -257,6 +276,18 @@ def add(base: Law, rate: arb) -> Law:
         atoms.append((-(-rate).log1p(), base.lost))
     branches = tuple(replace(branch, rate=rate, favoured=False) for branch in base.branches)
     return Law(tuple(atoms), branches, arb(0), rate * base.infinite)
+
+
+def back(base: Law, rate: arb) -> Law:
+    """`add` of the pair back: of a composition, whose directions are laws of their own."""
+    return add(reversed_law(base), rate)
+
+
+def coin(base: Law, rate: arb) -> Law:
+    """The pair itself with this probability, and else no evidence: a coin that both neighbours share."""
+    demand(not base.branches, "a coin around a law with branches")
+    atoms = tuple((x, rate * m) for x, m in base.atoms)
+    return Law((*atoms, (arb(0), 1 - rate)), (), rate * base.infinite, rate * base.lost)
 
 
 def exchange(base: Law, rate: arb) -> Law:

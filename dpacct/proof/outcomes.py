@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
@@ -75,13 +76,7 @@ def _shares(points: Sequence[Point], count: int) -> list[Point]:
 
 def count_outcomes(sizes: Sequence[tuple[int, int]]) -> int:
     """How many points compositions of (outcomes, draws) have, no two taken for one."""
-    total = 1
-    for outcomes, draws in sizes:
-        for k in range(1, outcomes):
-            total *= draws + k
-        for k in range(1, outcomes):
-            total //= k
-    return total
+    return math.prod(math.comb(draws + outcomes - 1, draws) for outcomes, draws in sizes)
 
 
 class Composition:

@@ -18,16 +18,19 @@ from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.pld.loss import LossDistribution, laplace, normal
 from dpacct.pld.pair import Stated
-from dpacct.sampling.sampled import SampledRelease
+from dpacct.sampling.sampled import NestedRelease, SampledRelease
 from dpacct.tree import Node
 from dpacct.tree.node import Leaf
 from dpacct.vocabulary import Adjacency
 
 from .balls import ball
 from .choices import demand
-from .law import Law, add, exchange, plain, read, remove
+from .law import Law, add, back, coin, exchange, plain, read, remove
 from .moments import Moments, NormalMoments
+from .outcomes import Point, count_outcomes, folded
 from .rule import Rule
+
+_FEW_LISTED = 400  # losses of a composition that is sampled as a whole
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,49 @@ class Step:
         return Moments(self.law(), c, rule)
 
 
+def nothing_stated() -> LossDistribution:
+    """In the place of a formula, where a law is made of others."""
+    raise Unsupported("method 'certified' has no formula for a composition", argument="method")
+
+
+@dataclass(frozen=True)
+class Nested(Step):
+    """What runs on one sample that is held, or by one coin: composed first, and sampled as a whole."""
+
+    parts: tuple[tuple[Step, int], ...] = ()
+
+    @property
+    def listed(self) -> bool:
+        """Whether its losses are few, and so exact; else it is known on a grid alone, from two sides."""
+        if self.sampled is exchange or not all(_listed(step) for step, _ in self.parts):
+            return False  # C_q asks which losses are 0, and a sum of balls does not say
+        laws = [(step.law(), count) for step, count in self.parts]
+        if any(law.branches for law, _ in laws):
+            return False
+        return count_outcomes([(len(law.atoms), n) for law, n in laws]) <= _FEW_LISTED
+
+    def base(self) -> Law:
+        """The composition's outcomes."""
+        demand(self.listed, "a composition of more losses than can be listed")
+        points: list[Point] = [(arb(0), arb(1))]
+        kept = left = arb(1)
+        for step, count in self.parts:
+            law = step.law()
+            more = folded(law.atoms, count)
+            points = [(x + y, p * m) for x, p in points for y, m in more]
+            kept, left = kept * (1 - law.infinite) ** count, left * (1 - law.lost) ** count
+        return Law(tuple(points), (), 1 - kept, 1 - left)
+
+
+def _listed(step: Step) -> bool:
+    return not isinstance(step, Nested) or step.listed
+
+
+def on_grid(laws: Laws) -> bool:
+    """Whether some law of a plan is known on a grid alone."""
+    return not all(_listed(step) for step, _ in laws)
+
+
 @lru_cache(maxsize=256)
 def _law(step: Step, bits: int) -> Law:
     return step.sampled(step.base(), ball(step.rate))
@@ -164,8 +210,53 @@ def pairs(leaf: Leaf, adjacency: Adjacency) -> BallPairs:
         return _plain(leaf.stated(adjacency))
     if isinstance(leaf, SampledRelease) and leaf.kind in _SCHEMES:
         return _SCHEMES[leaf.kind](leaf.node.stated(adjacency), leaf.sampler.rate, adjacency)
+    if isinstance(leaf, SampledRelease | NestedRelease) and leaf.kind in _AROUND:
+        return _nested(leaf, adjacency)
     message = f"method 'certified' has no proof for a release of kind {leaf.kind!r}"
     raise Unsupported(message, argument="method")
+
+
+_AROUND: Mapping[str, tuple[Callable[[Law, arb], Law], ...]] = {
+    "poisson": (remove, back),
+    "without-replacement": (exchange,),
+    "participation": (coin,),
+}
+"""What a sampler does to a composition's laws, in each direction."""
+
+
+def _nested(leaf: SampledRelease | NestedRelease, adjacency: Adjacency) -> BallPairs:
+    """All that runs on one sample, composed and sampled as a whole."""
+    sides = read_plan(leaf.node, adjacency)
+    if leaf.kind == "poisson" and adjacency is Adjacency.REPLACE_ONE:
+        message = "method 'certified' knows no realised pair of a composition under replace-one"
+        raise Unsupported(message, argument="method")
+    if any(step.stated is bounded_range_loss for laws in sides.upper for step, _ in laws):
+        message = "method 'certified' has no proof for choices that may depend on earlier ones"
+        raise Unsupported(f"{message}: {leaf!r:.80}", argument="method")
+    if leaf.kind == "without-replacement" and len(sides.upper) > 1:
+        message = (
+            "method 'certified' needs a composition that is its own mirror image on such samples"
+        )
+        raise Unsupported(message, argument="method")
+
+    ways = _AROUND[leaf.kind]
+    upper = _around(leaf, sides.upper, ways)
+    if ways[0] is exchange:
+        return BallPairs(upper, _around(leaf, sides.lower or sides.upper, (remove, back)))
+    return BallPairs(upper, None if sides.lower is None else _around(leaf, sides.lower, ways))
+
+
+def _around(
+    leaf: SampledRelease | NestedRelease,
+    sides: tuple[Laws, ...],
+    ways: tuple[Callable[[Law, arb], Law], ...],
+) -> tuple[Step, ...]:
+    """What runs, in each direction, under what the sampler does there."""
+    steps = []
+    for k in range(max(len(ways), len(sides))):
+        how, laws = ways[min(k, len(ways) - 1)], sides[min(k, len(sides) - 1)]
+        steps.append(Nested(nothing_stated, (), how, leaf.sampler.rate, None, laws))
+    return tuple(steps)
 
 
 @dataclass(frozen=True)
@@ -190,7 +281,7 @@ def read_plan(node: Node, adjacency: Adjacency) -> Sides:
             message = "method 'certified' has no proof for choices that may depend on earlier ones"
             raise Unsupported(f"{message}: {leaf!r:.80} repeated", argument="method")
     upper = _directions([(pair.upper, count) for pair, count in leaves])
-    if all(pair.lower is None for pair, _ in leaves):
+    if all(pair.lower is None for pair, _ in leaves) and not any(map(on_grid, upper)):
         return Sides(upper, None)
     return Sides(upper, _directions([(pair.lower or pair.upper, count) for pair, count in leaves]))
 

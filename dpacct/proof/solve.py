@@ -55,9 +55,10 @@ class Plan:
         laws = read_plan(node, adjacency)
         self.upper = [Direction(a, b) for a, b in zip(laws.upper, upper, strict=True)]
         self.lower = None
-        if laws.lower is not None and lower is not None:
+        if laws.lower is not None:
             # the proof may be of fewer realised directions than the engine knows: still a lower end
-            self.lower = [Direction(a, b) for a, b in zip(laws.lower, lower, strict=False)]
+            pairs = zip(laws.lower, lower or upper, strict=False)
+            self.lower = [Direction(a, b, upper=False) for a, b in pairs]
 
     def half(self, side: str) -> Plan:
         """The plan with its dominating pairs only, or its realised ones only, in the place of both."""
@@ -79,7 +80,7 @@ class Plan:
             epsilon=exact_text(epsilon),
             relation=relation,
             bound=bound,
-            evidence=dict(direction.evidence),
+            evidence=direction.stated_evidence(),
             terms=direction.terms(epsilon) if contour else {},
         )
 
@@ -102,6 +103,8 @@ class Plan:
         self, side: str, directions: list[Direction], epsilon: Fraction, width: float, digits: int
     ) -> Certified:
         """The larger delta of several directions; a cheap bound settles those clearly below."""
+        for direction in directions:
+            direction.settle(epsilon=epsilon)
         enclosures: dict[int, Enclosure] = {}
         best = Fraction(0)
         for k, direction in enumerate(directions):
@@ -109,6 +112,12 @@ class Plan:
                 continue
             enclosures[k] = direction.enclose(epsilon, width)
             best = max(best, enclosures[k].lower)
+        coarse = [k for k in enclosures if not directions[k].fine]
+        best = Fraction(0)
+        for k in sorted(coarse, key=lambda k: -enclosures[k].upper):  # the largest decides
+            if enclosures[k].upper > best and directions[k].refine():
+                enclosures[k] = directions[k].enclose(epsilon, width)
+                best = max(best, enclosures[k].lower)
         leader = max(enclosures, key=lambda k: enclosures[k].lower)
         upper = Fraction(decimal(max(e.upper for e in enclosures.values()), digits, up=True))
         lower = Fraction(decimal(enclosures[leader].lower, digits, up=False))
@@ -122,6 +131,9 @@ class Plan:
 
     def meets(self, epsilon: Fraction, target: Fraction) -> tuple[bool | None, list[Claim]]:
         """Whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
+        for direction in (*self.upper, *(self.lower or ())):
+            direction.settle(epsilon=epsilon)
+            direction.refine()
         if all(direction.decide(epsilon, target) for direction in self.upper):
             bound = exact_text(target)
             return True, [
@@ -143,14 +155,27 @@ class Plan:
         above = self._root("upper", self.upper, target, width)
         if self.lower is None:
             return above
-        below = self._root("lower", self.lower, target, width)
+        if all(direction.fine for direction in self.lower):
+            below = self._root("lower", self.lower, target, width)
+        else:  # one direction is enough, and a grid for each is dear
+            k = min(above.claims[-1].direction, len(self.lower) - 1)
+            below = self._root("lower", self.lower, target, width, (k,))
         return Certified(below.lower, above.upper, _joined(above, below))
 
     def _root(
-        self, side: str, directions: list[Direction], target: Fraction, width: float
+        self,
+        side: str,
+        directions: list[Direction],
+        target: Fraction,
+        width: float,
+        which: Sequence[int] = (),
     ) -> Certified:
-        starts = [_starts(direction, target) for direction in directions]
-        order = sorted(range(len(starts)), key=lambda k: -starts[k][0])  # the largest first
+        """The crossing of all directions, or of some, which is a lower end."""
+        which = which or range(len(directions))
+        for k in which:
+            directions[k].settle(target)
+        starts = {k: _starts(directions[k], target) for k in which}
+        order = sorted(which, key=lambda k: -starts[k][0])  # the largest first
         low = high = Fraction(0)
         leader: int | None = None
         decided: dict[int, Fraction] = {}  # direction -> where it was found to meet the target
@@ -160,6 +185,9 @@ class Plan:
             if unclear and _meets(directions[k], high, target):
                 decided[k] = high
                 continue
+            if directions[k].refine() and unclear and _meets(directions[k], high, target):
+                decided[k] = high
+                continue
             # it is not enough there, so the answer is larger, whatever was guessed
             guesses = [max(guess, float(high)) for guess in starts[k]]
             ends = _crossing(directions[k], guesses, target, width)
@@ -167,7 +195,8 @@ class Plan:
                 (low, high), leader = ends, k
         bound = exact_text(target)
         claims = []
-        for k, direction in enumerate(directions):
+        for k in which:
+            direction = directions[k]
             # what was decided there is not asked again
             if decided.get(k) != high and not direction.decide(high, target):
                 raise NotCertified(f"epsilon {float(high):.6g} could not be proven sufficient")
