@@ -533,7 +533,7 @@ def mended(summary: Summary, stream: str, numbers: list[int]) -> None:
             print(
                 fault[0], verdict.plan, f"{verdict.seconds:.2f} s", verdict.fault or verdict.refused
             )
-            fault[6:] = [] if verdict.fault else ["mended"]
+            fault[5:] = [verdict.fault] if verdict.fault else [fault[5], "mended"]
 
 
 def page(summary: dict[str, Any]) -> str:
