@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from dpacct import auditing as auditing
     from dpacct import federated as federated
+    from dpacct import theorems as theorems
     from dpacct.answer import Answer as Answer
     from dpacct.answer import Answers as Answers
     from dpacct.answer.calibration import calibrate as calibrate
@@ -127,8 +128,8 @@ _HOMES = {
     "tree": ("Node", "from_dict", "from_json"),
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),
 }
-_MODULES = ("auditing", "federated")
-"""Packages that are public as a whole."""
+_MODULES = ("auditing", "federated", "theorems")
+"""Modules that are public as a whole."""
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])

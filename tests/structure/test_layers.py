@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "papers": SAMPLED | {"compose", "papers"} | PUBLIC,
     "report": REPORT | {"papers", "sweep"},
     "auditing": REPORT | {"auditing"},
+    "theorems": {"papers"},
     "sweep": FOUNDATION | {"sweep"},
     "cli": REPORT | {"risk", "auditing", "federated", "papers", "ledger", "sweep", "cli"} | PUBLIC,
     "__main__": {"cli"},

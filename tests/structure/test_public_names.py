@@ -80,6 +80,7 @@ NAMES = [
     "noise_multiplier",
     "plot",
     "table",
+    "theorems",
 ]
 PUBLIC = [*ERRORS, *NAMES, "__version__"]
 
