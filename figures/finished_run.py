@@ -67,7 +67,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 list(lines[method]),
                 list(lines[method].values()),
                 label=name,
-                look=style.METHOD_LOOKS[method],
+                look=style.look_of(method),
                 strength=STRENGTHS[method],
             )
         log_ticks(ax.xaxis, (100, 300, 1000, 3000, 10_000))

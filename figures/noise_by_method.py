@@ -37,8 +37,8 @@ ROUTES = ("theorem", "no conditions", "rdp", "exact")
 LOOKS = {
     "theorem": style.LOOKS[3],
     "no conditions": style.LOOKS[6],
-    "rdp": style.METHOD_LOOKS["rdp"],
-    "exact": style.METHOD_LOOKS["exact"],
+    "rdp": style.look_of("rdp"),
+    "exact": style.look_of("exact"),
 }
 LINES = {"theorem": "published", "no conditions": "refuted", "rdp": "bound", "exact": "converged"}
 SETTINGS = {

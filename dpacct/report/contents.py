@@ -38,7 +38,7 @@ _LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
 def answers(
     plan: Node, delta: Fraction, method: str, answered: Answer | None
 ) -> tuple[Answer, tuple[Answer, ...]]:
-    """(the guarantee, what other methods say); `known` is the guarantee where the caller has it.
+    """(the guarantee, what other methods say); `answered` is the guarantee where the caller has it.
 
     Raises `NotCertified` where no method bounds epsilon; an unknown or inapplicable `method` raises
     what `Node.epsilon` does.

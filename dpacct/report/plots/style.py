@@ -57,32 +57,19 @@ LOOKS = (
     Look(BLACK, "X"),
 )
 """For lines that are no methods, in this order."""
-METHOD_LOOKS = {
-    "exact": LOOKS[0],
-    "certified": LOOKS[0],
-    "auto": LOOKS[0],
-    "lattice": LOOKS[5],
-    "rdp": LOOKS[1],
-    "rdp-mironov": LOOKS[4],
-    "clt": LOOKS[2],
-    "balle_wang.theorem8": LOOKS[6],
-    "dp_fed_ls.theorem1": LOOKS[3],
-    "dp_fed_ls.theorem2": LOOKS[6],
+METHODS = {
+    "exact": ("exact", LOOKS[0]),
+    "certified": ("certified", LOOKS[0]),
+    "auto": ("strongest", LOOKS[0]),
+    "lattice": ("lattice", LOOKS[5]),
+    "rdp": ("RDP", LOOKS[1]),
+    "rdp-mironov": ("RDP, Mironov's conversion", LOOKS[4]),
+    "clt": ("central limit", LOOKS[2]),
+    "balle_wang.theorem8": ("Balle and Wang, Theorem 8", LOOKS[6]),
+    "dp_fed_ls.theorem1": ("DP-Fed-LS, Theorem 1", LOOKS[3]),
+    "dp_fed_ls.theorem2": ("DP-Fed-LS, Theorem 2", LOOKS[6]),
 }
-"""A method looks the same wherever it appears."""
-METHOD_NAMES = {
-    "exact": "exact",
-    "certified": "certified",
-    "auto": "strongest",
-    "lattice": "lattice",
-    "rdp": "RDP",
-    "rdp-mironov": "RDP, Mironov's conversion",
-    "clt": "central limit",
-    "balle_wang.theorem8": "Balle and Wang, Theorem 8",
-    "dp_fed_ls.theorem1": "DP-Fed-LS, Theorem 1",
-    "dp_fed_ls.theorem2": "DP-Fed-LS, Theorem 2",
-}
-"""What a legend calls a method."""
+"""What a legend calls a method, and its look, the same wherever it appears."""
 
 LINES: dict[Strength, Any] = {
     Strength.PROVED: "-",
@@ -168,7 +155,7 @@ def look_of(method: str, index: int = 0) -> Look:
     >>> look_of("rdp").marker, look_of("a new method", 3).marker
     ('s', 'D')
     """
-    return METHOD_LOOKS.get(method, LOOKS[index % len(LOOKS)])
+    return METHODS[method][1] if method in METHODS else LOOKS[index % len(LOOKS)]
 
 
 def method_name(method: str) -> str:
@@ -177,7 +164,7 @@ def method_name(method: str) -> str:
     >>> method_name("rdp"), method_name("udp_fl.theorem7")
     ('RDP', 'udp_fl.theorem7')
     """
-    return METHOD_NAMES.get(method, method)
+    return METHODS[method][0] if method in METHODS else method
 
 
 def labelled(name: str, strength: Strength | str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpacct.report.plots.draw import draw
-from dpacct.report.plots.style import COLUMN, LINES, LOOKS, METHOD_LOOKS, SIZE
+from dpacct.report.plots.style import COLUMN, LINES, LOOKS, SIZE, look_of
 from dpacct.vocabulary import Strength
 from tests.report.plots.charts import KINDS, chart, no_text_on_another
 
@@ -56,7 +56,7 @@ def test_every_reader_tells_the_looks_apart(eye: str) -> None:
 
 def test_compared_methods_look_different() -> None:
     compared = ("exact", "lattice", "rdp", "rdp-mironov", "clt", "dp_fed_ls.theorem1")
-    assert len({METHOD_LOOKS[name] for name in compared}) == len(compared)
+    assert len({look_of(name) for name in compared}) == len(compared)
 
 
 @pytest.mark.parametrize("kind", KINDS)
