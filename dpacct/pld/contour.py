@@ -454,7 +454,7 @@ def _near_top(laws: list[Part], log_target: float) -> Interval | None:
     low = top + math.log1p(-math.exp(log_target - log_p))
     if top - low > 1e-10 * top:
         return None
-    return Interval.about(0.5 * (low + top), 0.5 * (top - low) + 4e-16 * top)
+    return Interval.about(0.5 * (low + top), 0.5 * (top - low) + _slips(laws, top))
 
 
 def _on_lines(laws: list[Part], log_target: float, floor: float) -> Interval:

@@ -204,6 +204,21 @@ class Mirrored(Derived):
         high = self.base.span(log_mass)[1]
         return -high, high
 
+    def log_moments(self, tilts: Floats) -> Floats:
+        """Those of a grid, or by the base's, which losses that are next to nothing are better known by.
+
+        M' - 1 <= 2 (M - 1) where no loss is infinite: with u = e^L, M - 1 is E_Q[u^{1+s} - 1 - (1+s)(u-1)],
+        of which no value is negative; M' - 1 is that over u > 1, and E_Q[u^{-s} - 1 + s (u-1); u > 1],
+        whose integrand has the smaller second derivative.
+        """
+        result = super().log_moments(tilts)
+        if self.infinite == 0.0:
+            with suppress(stable.TooFine), stable.quiet():
+                base = self.base.log_moments(tilts)
+                near = np.log1p(2.0 * np.expm1(np.minimum(base, 1.0)))
+                result = np.fmin(result, np.where(base < 1.0, near, base + math.log(2.0)))
+        return result
+
     def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
         """The base's moments beyond a loss; the mirror image lies below."""
         return self.base.log_moments_beyond(tilts, loss, mass)

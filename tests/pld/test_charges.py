@@ -325,3 +325,24 @@ def test_a_law_without_mass_is_no_law() -> None:
     law = pessimistic(off("slack", 0.0), Grid.uniform(-1.5, 0.125, 0, 1, 25))
     with pytest.raises(TooFine):
         finite_mass([(replace(law, masses=np.zeros(law.masses.shape)), 2.0)])
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+def test_an_epsilon_at_the_largest_loss_is_charged_for_that_loss_s_rounding(steps: int) -> None:
+    """Of an atom that sampling made small the float may be too large, and the lower end was."""
+    decided = 0
+    for scale, rate in (
+        ("1.313", "2.704e-8"),
+        ("0.61", "3.3e-13"),
+        ("2.2", "1e-4"),
+        ("1", "7e-10"),
+    ):
+        plan = dp.Poisson(rate)(dp.DiscreteLaplace(scale=scale, sensitivity=15)) * steps
+        answer = plan.epsilon(delta="6.55e-157", method="exact")
+        assert answer.lower is not None and answer.upper is not None
+        with mpmath.workdps(40):
+            grown = mpmath.expm1(15 / mpmath.mpf(scale))
+            largest = steps * mpmath.log1p(mpmath.mpf(rate) * grown)
+            assert answer.lower <= largest <= answer.upper
+            decided += answer.value * (1.0 - 2.5e-16) > largest
+    assert decided

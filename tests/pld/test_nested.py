@@ -268,3 +268,15 @@ def test_renyi_divergences_of_a_thinned_composition(name: str) -> None:
             math.log1p(-rate), math.log(rate) + (order - 1) * count * float(step.rdp(order))
         )
         assert float(plan.rdp(order)) == pytest.approx(float(inside) / (order - 1), rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [100, 3000, 10580])
+def test_divergences_of_a_mirror_image_of_small_losses(scale: int) -> None:
+    """A grid's masses next to 1 made a divergence of 7 out of one below 1e-9, less so at larger orders."""
+    noise = dp.DiscreteGaussian(scale=scale, sensitivity=2) * 2
+    orders = (1.1, 1.335, 2.0, 10.0)
+    found = [dp.Poisson("0.0006249")(noise).rdp(order, adjacency="replace-one") for order in orders]
+    assert found == sorted(found)
+    # by convexity no more than the rate times what the sample itself loses, for small losses
+    for order, divergence in zip(orders, found, strict=True):
+        assert 0.0 <= divergence <= 2.0 * 0.00063 * order * 4.0 / scale**2
