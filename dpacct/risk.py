@@ -75,11 +75,20 @@ class Risk:
         return replace(answer, quantity="advantage", log_value=None)
 
     def true_positive_rate(self, false_positive_rate: Number) -> Answer:
-        """Upper bound of the true positive rate of any attack with this false positive rate."""
+        """Upper bound of the true positive rate of any attack with this false positive rate.
+
+        Raises `InvalidArgument` for a rate outside (0, 1), and what the plan's `tradeoff` raises.
+
+        >>> import dpacct as dp
+        >>> f"{dp.Risk(dp.Gaussian(sigma=1)).true_positive_rate(0.01).upper:.4f}"
+        '0.0924'
+        """
         return self._beyond(false_positive_rate, "false_positive_rate", "true_positive_rate")
 
     def reconstruction(self, baseline: Number) -> Answer:
         """Upper bound of a reconstruction's success, where it is `baseline` without the release.
+
+        Raises `InvalidArgument` for a baseline outside (0, 1), and what the plan's `tradeoff` raises.
 
         >>> import dpacct as dp
         >>> f"{dp.Risk(dp.Gaussian(sigma=2)).reconstruction(0.01).upper:.5f}"
@@ -89,7 +98,14 @@ class Risk:
         return replace(result, basis=(*result.basis, RECONSTRUCTION))
 
     def precision(self, false_positive_rate: Number, prior: Number = Fraction(1, 2)) -> Answer:
-        """Upper bound of the posterior probability that a record which an attack points at is a member."""
+        """Upper bound of the posterior probability that a record which an attack points at is a member.
+
+        Raises `InvalidArgument` for a rate or prior outside (0, 1), and what `tradeoff` raises.
+
+        >>> import dpacct as dp
+        >>> f"{dp.Risk(dp.Gaussian(sigma=1)).precision(0.01).upper:.4f}"
+        '0.9023'
+        """
         rate = PROBABILITY.check("false_positive_rate", false_positive_rate)
         p = float(PROBABILITY.check("prior", prior))
         result = self.true_positive_rate(rate)
@@ -102,6 +118,8 @@ class Risk:
 
     def accuracy(self, prior: Number = Fraction(1, 2)) -> Answer:
         """Largest accuracy (1 - Bayes risk) in telling members, each with this prior probability.
+
+        Raises `InvalidArgument` for a prior outside (0, 1), and what the plan's `delta` raises.
 
         >>> import dpacct as dp
         >>> f"{dp.Risk(dp.Gaussian(sigma=1)).accuracy().upper:.6f}"

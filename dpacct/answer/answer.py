@@ -226,6 +226,10 @@ class Answer:
         An end that is not known is null. JSON has no infinity: an infinite number is the string
         "inf" or "-inf", which `float` reads. A plan made of a function is null. Keys of `extra` stand
         beside the others; the alternatives carry their own bracket and time.
+
+        >>> import dpacct as dp
+        >>> dp.PureDP(epsilon=1).epsilon(delta=0).to_dict()["side"]
+        'upper'
         """
         results: dict[str, Any] = {
             "schema": SCHEMA,

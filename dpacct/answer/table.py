@@ -46,7 +46,10 @@ class Table:
             yield dict(zip(self.columns, cells, strict=True))
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The table as CSV, also written to a file where one is named; what there is not is empty."""
+        """The table as CSV, also written to a file where one is named; what there is not is empty.
+
+        Raises `OSError` where the file cannot be written.
+        """
         made = io.StringIO()
         writer = csv.writer(made, lineterminator="\n")
         writer.writerow(self.columns)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpacct.declare.domain import DELTA, EPSILON, Integer, Real
+from dpacct.declare.domain import DELTA, EPSILON, SHARE, Integer, Real
 from dpacct.errors import InvalidArgument
 from dpacct.pld.roots import first_miss, halved
 
@@ -73,6 +73,8 @@ def largest(refuted: Callable[[float], bool]) -> float:
 def upper_rate(events: int, trials: int, confidence: Number) -> float:
     """Clopper and Pearson 1934, one-sided: the rate at which so few events have chance 1 - confidence.
 
+    Raises `InvalidArgument` for counts or shares that cannot be.
+
     >>> f"{upper_rate(0, 100, 0.95):.6f}", f"{1 - 0.05 ** (1 / 100):.6f}"
     ('0.029513', '0.029513')
     """
@@ -89,12 +91,16 @@ def upper_rate(events: int, trials: int, confidence: Number) -> float:
 def epsilon_of_rates(false_positive: float, false_negative: float, delta: Number) -> float:
     """The least epsilon at which a test may have these rates: 1 - beta <= e^eps alpha + delta, both ways.
 
+    Raises `InvalidArgument` for counts or shares that cannot be.
+
     >>> round(epsilon_of_rates(0.1, 0.1, 0), 6)  # log 9
     2.197225
     """
     lost = _lost(delta)
+    alpha = float(SHARE.check("false_positive", false_positive))
+    beta = float(SHARE.check("false_negative", false_negative))
     best = 0.0
-    for rate, other in ((false_positive, false_negative), (false_negative, false_positive)):
+    for rate, other in ((alpha, beta), (beta, alpha)):
         if other < 1.0 - lost:
             gain = math.inf if rate == 0.0 else math.log((1.0 - lost - other) / rate)
             best = max(best, gain)
@@ -104,23 +110,33 @@ def epsilon_of_rates(false_positive: float, false_negative: float, delta: Number
 def mu_of_rates(false_positive: float, false_negative: float) -> float:
     """The least mu with G_mu(alpha) <= beta (Nasr et al. 2023, Tight Auditing, section 5).
 
+    Raises `InvalidArgument` for counts or shares that cannot be.
+
     >>> round(mu_of_rates(0.158655, 0.158655), 4)
     2.0
     """
     from scipy.special import ndtri
 
-    if false_positive + false_negative >= 1.0:
-        return 0.0
-    return float(-ndtri(false_positive) - ndtri(false_negative))
+    alpha = float(SHARE.check("false_positive", false_positive))
+    beta = float(SHARE.check("false_negative", false_negative))
+    return 0.0 if alpha + beta >= 1.0 else float(-ndtri(alpha) - ndtri(beta))
 
 
 def epsilon_of_mu(mu: float, delta: Number) -> float:
-    """The epsilon of mu-GDP at this delta, from below (Dong, Roth, Su 2022, Corollary 2.13)."""
+    """The epsilon of mu-GDP (mu >= 0) at a delta in (0, 1), from below.
+
+    Dong, Roth, Su 2022, Corollary 2.13. Raises `InvalidArgument`.
+
+    >>> round(epsilon_of_mu(1.0, 1e-5), 4)
+    4.3772
+    """
     from dpacct.mechanisms.gaussian import Gaussian
 
-    if mu < _TOLERANCE:
+    DELTA.check("delta", delta)
+    size = float(EPSILON.check("mu", mu))
+    if size < _TOLERANCE:
         return 0.0
-    answer = Gaussian(sigma=1 / mu).epsilon(delta=delta, method="exact")
+    answer = Gaussian(sigma=1 / size).epsilon(delta=delta, method="exact")
     return max(0.0, answer.value if answer.lower is None else answer.lower)
 
 
@@ -137,6 +153,8 @@ def credible_epsilon(
     Zanella-Beguelin et al., Bayesian Estimation of Differential Privacy (ICML 2023): the rates have
     independent Beta posteriors from Jeffreys' prior; epsilon is exceeded where (FPR, FNR) lies outside of
     what (epsilon, delta)-DP allows. One integral over the false positive rate, by Gauss and Legendre.
+
+    Raises `InvalidArgument` for counts or shares that cannot be.
 
     >>> round(credible_epsilon(5, 100, 5, 100, 0, 0.95), 4)
     2.5681
@@ -185,6 +203,8 @@ def one_run_p_value(
     with a smaller delta term: beta + m delta beta (1 - beta)/(v b), where beta = P[B >= v] and b =
     P[B = v] for a binomial B of r trials of chance e^eps/(1 + e^eps).
 
+    Raises `InvalidArgument` for counts or shares that cannot be.
+
     >>> round(one_run_p_value(1000, 100, 60, 0, 0), 6), one_run_p_value(1000, 100, 60, 1, 0) > 0.99
     (0.028444, True)
     """
@@ -218,6 +238,8 @@ def one_run_epsilon(
 ) -> float:
     """The largest epsilon that so many right guesses refute; 0 if none.
 
+    Raises `InvalidArgument` for counts or shares that cannot be.
+
     >>> round(one_run_epsilon(1000, 1000, 1000, 0, 0.95), 4)  # p/(1 - p) with p^1000 = 0.05
     5.8091
     """
@@ -245,7 +267,10 @@ class Curve:
     def of_plan(
         plan: Node, *, adjacency: Adjacency | str | None = None, points: int = 401
     ) -> Curve:
-        """Of a plan, from its exact privacy profile at so many epsilons up to where delta is 1e-14."""
+        """Of a plan, from its exact privacy profile at so many epsilons up to where delta is 1e-14.
+
+        Raises what `Node.profile` raises.
+        """
         top = 1.0
         while top < _MOST and float(plan.profile([top], adjacency=adjacency)[0]) > 1e-14:
             top *= 1.5
@@ -256,10 +281,16 @@ class Curve:
 
     @staticmethod
     def gaussian(mu: float) -> Curve:
-        """The trade-off curve G_mu of Gaussian noise."""
+        """The trade-off curve G_mu of Gaussian noise.
+
+        Raises `InvalidArgument`.
+
+        >>> round(Curve.gaussian(1.0).at(0.95), 4)
+        0.7405
+        """
         from scipy.special import ndtr
 
-        size = max(mu, 1e-9)
+        size = max(float(EPSILON.check("mu", mu)), 1e-9)
         epsilons = size * np.linspace(0.0, 0.5 * size + 8.5, 1501)
         first, second = 0.5 * size - epsilons / size, -0.5 * size - epsilons / size
         with np.errstate(over="ignore", invalid="ignore"):
@@ -286,10 +317,11 @@ class Curve:
                 return starts.tolist(), heights.tolist(), slopes.tolist()
 
     def at(self, x: float) -> float:
-        """A lower bound of f(1 - x)."""
+        """A lower bound of f(1 - x). Raises `InvalidArgument` for an x outside [0, 1]."""
+        place = float(SHARE.check("x", x))
         starts, heights, slopes = self._lines
-        line = bisect_right(starts, x)
-        return max(0.0, heights[line] + slopes[line] * x)
+        line = bisect_right(starts, place)
+        return max(0.0, heights[line] + slopes[line] * place)
 
 
 def _refutes(curve: Curve, canaries: int, guesses: int, right: int, chance: float) -> bool:
@@ -318,6 +350,8 @@ def _refutes(curve: Curve, canaries: int, guesses: int, right: int, chance: floa
 def one_run_f_p_value(curve: Curve, canaries: int, guesses: int, right: int) -> float:
     """A bound on the chance of so many right guesses, were the run f-DP.
 
+    Raises `InvalidArgument` for counts or shares that cannot be.
+
     >>> round(one_run_f_p_value(Curve.gaussian(1), 10_000, 1000, 960), 4)
     0.0906
     """
@@ -332,6 +366,8 @@ def one_run_f_p_value(curve: Curve, canaries: int, guesses: int, right: int) -> 
 
 def one_run_mu(canaries: int, guesses: int, right: int, confidence: Number) -> float:
     """The largest mu for which mu-GDP is refuted; 0 if none.
+
+    Raises `InvalidArgument` for counts or shares that cannot be.
 
     >>> f"{one_run_mu(10_000, 1000, 909, 0.95):.3f}"
     '0.707'

@@ -293,9 +293,16 @@ def guessed_held_out(scores: Scores, delta: float, error: float, seed: int) -> l
 
 
 def read_csv(path: str, score: str = "score", included: str = "included") -> tuple[Scores, bool]:
-    """Scores from a file with a heading, and whether they are guesses (1 in, -1 out, 0 none).
+    r"""Scores from a file with a heading, and whether they are guesses (1 in, -1 out, 0 none).
 
     Columns are found by name; one called `guess` stands in for scores. Raises `InvalidArgument`.
+
+    >>> import pathlib, tempfile
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "scores.csv"
+    >>> _ = file.write_text("score,included\n0.5,1\n-2,0\n")
+    >>> scores, guesses = read_csv(str(file))
+    >>> scores.values.tolist(), scores.included.tolist(), guesses
+    ([0.5, -2.0], [True, False], False)
     """
     try:
         with open(path, encoding="utf-8-sig") as file:

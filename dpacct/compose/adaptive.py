@@ -27,7 +27,7 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.citations import CONVERSION, ODOMETER, OPEN_FAILURES, RENYI_FILTER, VILLE, Citation
 from dpacct.compose.composition import Composition
-from dpacct.declare.domain import DELTA, EPSILON, ORDER
+from dpacct.declare.domain import DELTA, EPSILON, ORDER, Integer
 from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, exact, ln, shown, text
 from dpacct.declare.rounding import near, up
@@ -38,6 +38,8 @@ from dpacct.pld.stable import TooFine
 from dpacct.tree import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
+_COUNT = Integer(0, 10**15)
+"""How often a plan is released."""
 _MOST_REPEATS = 10**15
 # failures may exceed their part by the rounding of their sum, which the rest of delta pays for
 _ROUNDED = 1 + Fraction(1, 10**9)
@@ -266,21 +268,37 @@ class Filter(_Account):
         return max(shares)
 
     def share(self, steps: Mapping[Node, int]) -> float:
-        """The part of a fresh budget that these plans use, each released so often; above 1 it is too much."""
+        """The part of a fresh budget that these plans use, each released so often; above 1 it is too much.
+
+        Raises `InvalidArgument`.
+        """
         return self._share(self._after(nothing(self.orders), steps))
 
     def _after(self, spent: Cost, steps: Mapping[Node, int]) -> Cost:
         costs = (
-            (cost(checked_plan(node), self.orders, self.adjacency), n) for node, n in steps.items()
+            (cost(checked_plan(node), self.orders, self.adjacency), _COUNT.check("steps", n))
+            for node, n in steps.items()
         )
         return total([(spent, 1), *costs])
 
     def would_exceed(self, node: Node) -> bool:
-        """Whether the plan no longer fits; it isn't recorded. Raises as the plan's own questions do."""
+        """Whether the plan no longer fits; it isn't recorded. Raises as the plan's own questions do.
+
+        >>> import dpacct as dp
+        >>> dp.Filter(epsilon=1, delta=1e-5).would_exceed(dp.Gaussian(sigma=1))
+        True
+        """
         return self._share(self._after(self._spent, {node: 1})) > 1
 
     def spend(self, node: Node) -> None:
-        """Record a release, before it is made; raises `BudgetExceeded` if it does not fit."""
+        """Record a release, before it is made; raises `BudgetExceeded` if it does not fit.
+
+        >>> import dpacct as dp
+        >>> budget = dp.Filter(epsilon=2, delta=1e-6)
+        >>> budget.spend(dp.Gaussian(sigma=20))
+        >>> f"{budget.spent():.4f}"
+        '0.0172'
+        """
         after = self._after(self._spent, {node: 1})
         if self._share(after) > 1.0:
             message = "this release must fit into what is left of the budget of epsilon = "
@@ -295,7 +313,14 @@ class Filter(_Account):
         return self._share(self._spent)
 
     def at_most(self, node: Node, steps: Mapping[Node, int] | None = None) -> int:
-        """How often the plan still fits (10^15 at most); after `steps` of a fresh budget, if given."""
+        """How often the plan still fits (10^15 at most); after `steps` of a fresh budget, if given.
+
+        Raises `InvalidArgument`.
+
+        >>> import dpacct as dp
+        >>> dp.Filter(epsilon=1, delta=1e-5).at_most(dp.Gaussian(sigma=20))
+        19
+        """
         spent = self._spent if steps is None else self._after(nothing(self.orders), steps)
 
         def excess(times: int) -> float:

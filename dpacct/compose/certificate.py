@@ -46,7 +46,10 @@ class Certificate(Displayed):
         return self.contents["lower"], self.contents["upper"]
 
     def write(self, path: str | PathLike[str]) -> None:
-        """Write it as JSON; `dpacct verify --certificate` reads it."""
+        """Write it as JSON; `dpacct verify --certificate` reads it.
+
+        Raises `OSError` where the file cannot be written.
+        """
         Path(path).write_text(json.dumps(self.contents, indent=1) + "\n", encoding="utf-8")
 
     @classmethod

@@ -207,7 +207,9 @@ def log_profile(
 
         def read(at: Floats) -> tuple[Floats, Floats]:
             route = ROUTES["rdp"]
-            values = [route.answer(plan, Question(False, eps)).value for eps in at.tolist()]
+            values = [
+                route.answer(plan, Question(False, epsilon_at)).value for epsilon_at in at.tolist()
+            ]
             return np.array(values), np.zeros(at.shape)
 
         values, errors = Profile(read)(epsilons, tolerance)

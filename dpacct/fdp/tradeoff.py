@@ -68,7 +68,13 @@ class TradeOff(Displayed, ABC):
 
     @staticmethod
     def gaussian(mu: Number) -> TradeOff:
-        """G_mu, the trade-off of N(0, 1) and N(mu, 1), mu > 0."""
+        """G_mu, the trade-off of N(0, 1) and N(mu, 1), mu > 0.
+
+        Raises `InvalidArgument`.
+
+        >>> round(TradeOff.gaussian(1)(0.05), 4)
+        0.7405
+        """
         from dpacct.fdp.forms import GaussianTradeOff
 
         return GaussianTradeOff(mu)
@@ -79,6 +85,8 @@ class TradeOff(Displayed, ABC):
 
         `epsilon` >= 0, `delta` in [0, 1].
 
+        Raises `InvalidArgument`.
+
         >>> TradeOff.approximate(0, "0.25")(0.5)
         0.25
         """
@@ -88,17 +96,33 @@ class TradeOff(Displayed, ABC):
 
     @staticmethod
     def pure(epsilon: Number) -> TradeOff:
-        """Epsilon-DP, `epsilon` >= 0."""
+        """Epsilon-DP, `epsilon` >= 0.
+
+        Raises `InvalidArgument`.
+
+        >>> TradeOff.pure(0)(0.25)
+        0.75
+        """
         return TradeOff.approximate(epsilon, 0)
 
     @staticmethod
     def perfect() -> TradeOff:
-        """Id(alpha) = 1 - alpha: nothing is learnt."""
+        """Id(alpha) = 1 - alpha: nothing is learnt.
+
+        >>> TradeOff.perfect()(0.25)
+        0.75
+        """
         return TradeOff.approximate(0, 0)
 
     @staticmethod
     def points(points: Sequence[tuple[float, float]]) -> TradeOff:
-        """The line through (alpha, beta) points, or the hull (double conjugate) where it bends up."""
+        """The line through (alpha, beta) points, or the hull (double conjugate) where it bends up.
+
+        Raises `InvalidArgument` for what is not in [0, 1].
+
+        >>> TradeOff.points([(0, 1), (0.5, 0.25), (1, 0)])(0.25)
+        0.625
+        """
         from dpacct.fdp.forms import through
 
         return through(points)
@@ -108,6 +132,9 @@ class TradeOff(Displayed, ABC):
         """A function of your own; not `convex`: its double conjugate, from below.
 
         Raises `InvalidArgument` for what is not a falling function below 1 - alpha (and convex).
+
+        >>> TradeOff.numeric(lambda alpha: (1 - alpha) ** 2)(0.5)
+        0.25
         """
         from dpacct.fdp import forms
 
@@ -115,21 +142,40 @@ class TradeOff(Displayed, ABC):
 
     @staticmethod
     def from_profile(profile: Callable[[float], float] | Sequence[tuple[float, float]]) -> TradeOff:
-        """The lowest trade-off that delta by epsilon allows: a lower bound, or exact for points."""
+        """The lowest trade-off that delta by epsilon allows: a lower bound, or exact for points.
+
+        Raises `InvalidArgument`.
+
+        >>> round(TradeOff.from_profile([(0, 0.5), (1, 0)])(0.25), 4)
+        0.3204
+        """
         from dpacct.mechanisms.custom import Custom
 
         return TradeOff.of(Custom(profile=profile))
 
     @staticmethod
     def from_rdp(rdp: Callable[[float], float]) -> TradeOff:
-        """A lower bound from Renyi DP by order (through Canonne, Kamath, Steinke 2020, Prop. 12)."""
+        """A lower bound from Renyi DP by order (through Canonne, Kamath, Steinke 2020, Prop. 12).
+
+        Raises `InvalidArgument`.
+
+        >>> 0 < TradeOff.from_rdp(lambda order: 0.5 * order)(0.05) < 0.7405
+        True
+        """
         from dpacct.mechanisms.custom import Custom
 
         return TradeOff.of(Custom(rdp=rdp))
 
     @staticmethod
     def of(plan: Node, *, adjacency: str | None = None) -> TradeOff:
-        """The trade-off function of a plan, by the engine: a lower bound."""
+        """The trade-off function of a plan, by the engine: a lower bound.
+
+        Where it is read, it raises what the plan's questions raise.
+
+        >>> import dpacct as dp
+        >>> round(TradeOff.of(dp.Gaussian(sigma=1))(0.05), 4)
+        0.7405
+        """
         from dpacct.fdp.forms import PlanTradeOff
 
         return PlanTradeOff(plan, adjacency)
@@ -163,7 +209,11 @@ class TradeOff(Displayed, ABC):
         """A plan of one release with this trade-off: what the engine composes."""
 
     def profile(self, epsilons: ArrayLike) -> float | Floats:
-        """Delta at each epsilon >= 0: the upper end. Raises `InvalidArgument`."""
+        """Delta at each epsilon >= 0: the upper end. Raises `InvalidArgument`.
+
+        >>> round(TradeOff.gaussian(1).profile(1.0), 4)
+        0.1269
+        """
         import numpy as np
 
         array = np.asarray(epsilons, dtype=np.float64)
@@ -173,19 +223,39 @@ class TradeOff(Displayed, ABC):
         return float(result[0]) if array.ndim == 0 else np.reshape(result, array.shape)
 
     def epsilon(self, *, delta: Number) -> Answer:
-        """The smallest epsilon at this delta; see `Node.epsilon`."""
+        """The smallest epsilon at this delta; see `Node.epsilon`.
+
+        Raises what `Node.epsilon` raises.
+
+        >>> round(float(TradeOff.gaussian(1).epsilon(delta=1e-5)), 4)
+        4.3772
+        """
         return self.node().epsilon(delta=DELTA.check("delta", delta))
 
     def delta(self, *, epsilon: Number) -> Answer:
-        """The smallest delta at this epsilon; see `Node.delta`."""
+        """The smallest delta at this epsilon; see `Node.delta`.
+
+        Raises what `Node.delta` raises.
+
+        >>> round(float(TradeOff.gaussian(1).delta(epsilon=1)), 4)
+        0.1269
+        """
         return self.node().delta(epsilon=EPSILON.check("epsilon", epsilon))
 
     def rdp(self, order: ArrayLike) -> float | Floats:
-        """Renyi DP at an order above 1: an upper bound, infinite where f(0) < 1."""
+        """Renyi DP at an order above 1: an upper bound, infinite where f(0) < 1.
+
+        Raises `InvalidArgument`.
+
+        >>> round(TradeOff.gaussian(1).rdp(2), 4)
+        1.0
+        """
         return self.node().rdp(order)
 
     def gdp(self, *, slack: Number = 0) -> Answer:
         """The smallest mu of which G_mu <= f is sure; see `dpacct.fdp.gdp`.
+
+        Raises `InvalidArgument` for a slack outside [0, 1].
 
         >>> answer = TradeOff.pure(1).gdp()
         >>> f"{answer.value:.4f} {answer.side}"
@@ -198,27 +268,58 @@ class TradeOff(Displayed, ABC):
     # --- combining
 
     def tensor(self, other: TradeOff) -> TradeOff:
-        """Composition, f (x) g: both are released; each may be chosen after the other's outcome."""
+        """Composition, f (x) g: both are released; each may be chosen after the other's outcome.
+
+        Raises `InvalidArgument`.
+
+        >>> f, g = TradeOff.gaussian(1), TradeOff.gaussian(1)
+        >>> round(f.tensor(g)(0.05), 4)  # as of one with mu = sqrt(2)
+        0.5912
+        """
         return TradeOff.of(self.node() + _checked(other).node())
 
     def power(self, times: int) -> TradeOff:
-        """Composition of so many of them, a whole number."""
+        """Composition of so many of them, a whole number.
+
+        Raises `InvalidArgument`.
+
+        >>> round(TradeOff.gaussian(1).power(4)(0.05), 4)  # as of one with mu = 2
+        0.3612
+        """
         return TradeOff.of(self.node() * STEPS.check("times", times))
 
     def maximum(self, other: TradeOff) -> TradeOff:
-        """max(f, g): both guarantees hold of one release."""
+        """max(f, g): both guarantees hold of one release.
+
+        Raises `InvalidArgument`.
+
+        >>> round(TradeOff.gaussian(1).maximum(TradeOff.pure(0))(0.05), 4)
+        0.95
+        """
         from dpacct.fdp.forms import Larger
 
         return Larger(self, _checked(other))
 
     def minimum(self, other: TradeOff) -> TradeOff:
-        """min(f, g)**: one of the two holds, and it is not known which: the larger profile."""
+        """min(f, g)**: one of the two holds, and it is not known which: the larger profile.
+
+        Raises `InvalidArgument`.
+
+        >>> round(TradeOff.gaussian(1).minimum(TradeOff.pure(0))(0.05), 4)
+        0.7405
+        """
         import numpy as np
 
         return self._beside(other, np.maximum)
 
     def mixed(self, other: TradeOff, weight: Number) -> TradeOff:
-        """f with probability `weight`, else g, and one sees which: profiles average."""
+        """f with probability `weight`, else g, and one sees which: profiles average.
+
+        Raises `InvalidArgument` for a weight outside [0, 1].
+
+        >>> round(TradeOff.gaussian(1).mixed(TradeOff.perfect(), 0.5).profile(0.0), 4)
+        0.1915
+        """
         share = float(SHARE.check("weight", weight))
         return self._beside(other, lambda left, right: share * left + (1.0 - share) * right)
 
@@ -232,21 +333,35 @@ class TradeOff(Displayed, ABC):
         )
 
     def diluted(self, share: Number) -> TradeOff:
-        """f with probability `share`, else nothing happens at all."""
+        """f with probability `share`, else nothing happens at all.
+
+        Raises `InvalidArgument` for a share outside [0, 1].
+
+        >>> round(TradeOff.gaussian(1).diluted(0.5).profile(0.0), 4)
+        0.1915
+        """
         return self.mixed(TradeOff.perfect(), share)
 
     def capped(self, advantage: Number) -> TradeOff:
         """max(f, 1 - a - advantage): no test gains more than that much.
 
         With advantage = p^2 this is Lemma 3.8 of Zheng et al. (Federated f-DP, AISTATS 2021); what is
-        exact there is `diluted(p^2)`, which lies above.
+        exact there is `diluted(p^2)`, which lies above. Raises `InvalidArgument` for an advantage
+        outside [0, 1].
+
+        >>> TradeOff.pure(5).capped(0.1)(0.5)
+        0.4
         """
         return self.maximum(TradeOff.approximate(0, SHARE.check("advantage", advantage)))
 
     def sampled(self, rate: Number) -> TradeOff:
         """C_rate(f) = min(f_rate, its inverse)**, f_rate = rate f + (1 - rate) Id (f symmetric).
 
-        A subset of fixed size under replace-one, or a Poisson sample both ways.
+        A subset of fixed size under replace-one, or a Poisson sample both ways. Raises
+        `InvalidArgument` for a rate outside [0, 1].
+
+        >>> round(TradeOff.gaussian(1).sampled(0.5).profile(0.0), 4)
+        0.1915
         """
         import numpy as np
 
@@ -262,7 +377,13 @@ class TradeOff(Displayed, ABC):
         return Combined(above, math.log1p(share * math.expm1(min(self._largest(), 700.0))))
 
     def group(self, size: int) -> TradeOff:
-        """1 - (1 - f) o ... o (1 - f), `size` times: for so many units at once (Theorem 2.14)."""
+        """1 - (1 - f) o ... o (1 - f), `size` times: for so many units at once (Theorem 2.14).
+
+        Raises `InvalidArgument`.
+
+        >>> round(TradeOff.gaussian(1).group(2)(0.05), 4)  # as of one with mu = 2
+        0.3612
+        """
         return self._grouped(STEPS.check("size", size))
 
     def _grouped(self, size: int) -> TradeOff:

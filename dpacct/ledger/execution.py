@@ -72,7 +72,10 @@ class Execution:
     def compare(
         self, plan: Node | None, adjacency: Adjacency | str | None = None
     ) -> tuple[Assumption, ...]:
-        """Each assumption that can be checked, as held, violated or unknown; `source` says why."""
+        """Each assumption that can be checked, as held, violated or unknown; `source` says why.
+
+        Raises `InvalidArgument` for an adjacency that the plan hasn't.
+        """
         factor = 1 if plan is None else resolve_adjacency(plan, adjacency).clip_factor
         leaves = () if plan is None else plan.releases()
         accounted = 0 if plan is None else plan.facts.total

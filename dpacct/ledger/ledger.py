@@ -296,11 +296,17 @@ class Ledger(Displayed):
         return self
 
     def would_exceed(self, plan: Node) -> bool:
-        """Whether releasing `plan` now would exceed the budget; records nothing."""
+        """Whether releasing `plan` now would exceed the budget; records nothing.
+
+        Raises as the plan's own questions do.
+        """
         return self._run.would_exceed(plan)
 
     def spent(self) -> Answer:
-        """Epsilon of what was counted, at the budget's delta, read as a plan fixed in advance."""
+        """Epsilon of what was counted, at the budget's delta, read as a plan fixed in advance.
+
+        Raises as the plan's own questions do.
+        """
         return self._run.spent
 
     def reading(self) -> Answer:
@@ -336,7 +342,9 @@ class Ledger(Displayed):
     ) -> None:
         """Accounts with one budget and rule, in one line; those that exist must have been opened so.
 
-        A name that is charged without having been opened has the ledger's own.
+        A name that is charged without having been opened has the ledger's own. Raises
+        `InvalidArgument` where one was opened otherwise, and `BudgetExceeded` for a plan that does
+        not fit.
         """
         if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
             message = f"names must be a list of texts, got {shown(names)}"
@@ -459,7 +467,10 @@ class Ledger(Displayed):
         self.end(receipt)
 
     def charged(self, plan: Node, *, label: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-        """Decorate a function that releases noise: each call counts `plan` first."""
+        """Decorate a function that releases noise: each call counts `plan` first.
+
+        Its calls raise what `spend` raises.
+        """
 
         def decorate(function: Callable[P, T]) -> Callable[P, T]:
             @functools.wraps(function)
@@ -474,7 +485,10 @@ class Ledger(Displayed):
     # --- what ran
 
     def observe(self, ran: Execution) -> tuple[Assumption, ...]:
-        """Compare what ran with what was counted, and keep the result in the ledger."""
+        """Compare what ran with what was counted, and keep the result in the ledger.
+
+        Raises what `Execution.compare` raises.
+        """
         with self._store.session():
             self._replay()
             checks = ran.compare(self.plan, self.budget.adjacency)

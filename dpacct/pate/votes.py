@@ -54,6 +54,8 @@ class Votes:
     def of_labels(cls, labels: ArrayLike, classes: int) -> Votes:
         """From each voter's label (column) in each query (row): whole numbers from 0 to classes - 1.
 
+        Raises `InvalidArgument` with the row.
+
         >>> Votes.of_labels([[0, 0, 2], [1, 1, 1]], classes=3).counts.tolist()
         [[2, 0, 1], [0, 3, 0]]
         """

@@ -80,17 +80,11 @@ class _Asked:
 
 
 def _reached(
-    asked: _Asked,
-    start: _Place,
-    slope: float,
-    longest: float,
-    least: float = 0.0,
-    growth: float = 2.0,
+    asked: _Asked, start: _Place, slope: float, longest: float, least: float = 0.0
 ) -> tuple[_Place | None, _Place | None]:
     """The last place above 0 and the first that is not, on the way from `start` to where the sign differs.
 
-    `slope` < 0: about that at the start, by which steps go. The first is no longer than `longest`, the others
-    by a factor of `growth` each.
+    `slope` < 0: about that at the start, by which steps go. The first is no longer than `longest`.
     """
     edge = start
     for _ in range(_MOST):
@@ -106,7 +100,7 @@ def _reached(
         # the sign changes farther out than the slope, or a line through these two, has it
         chord = (place.value - edge.value) / (place.u - edge.u)
         slope = max(_FLATTER * slope, chord) if chord < 0.0 else _FLATTER * slope
-        longest, edge = growth * longest, place
+        longest, edge = 2.0 * longest, place
     return (edge, None) if edge.value > 0.0 else (None, edge)
 
 
@@ -314,8 +308,6 @@ WIDTH = 2e-10
 _PLATEAU = 1.0
 # steps of the walk, in logs: the shortest, and the longest to begin with
 _LEAST_STEP, _FIRST_STEP = 0.05, math.log(4.0)
-# of whole numbers: the longest and the shortest; and logs that are so near that a line in the numbers is one
-_WHOLE_STEPS, _NEIGHBOURS = (math.log(9.0), math.log(2.0)), 0.01
 
 
 def real(
@@ -366,11 +358,10 @@ def whole(excess: Callable[[int], float], low: int, high: int) -> tuple[float | 
         return _Asked(lambda n: (excess(int(n)), math.nan), axis, low, high)
 
     far = asked(_WHOLE_LOG_DOWN)
-    over, under = _reached(far, far.at(low), -1.0, *_WHOLE_STEPS, growth=1.0)
+    over, under = _reached(far, far.at(low), -1.0, math.log(9.0), math.log(2.0))
     if over is None or under is None:
         return (None, None) if under is None else (under.number, None)
-    over, under, _ = _closed_in(far, over, under, lambda a, b: _NEIGHBOURS)
-    # logarithms don't tell neighbours apart from 1e13 on
+    # their logarithms don't tell neighbours apart from 1e13 on
     over, under = (place._replace(u=-place.number) for place in (over, under))
     over, under, _ = _closed_in(asked(_WHOLE_DOWN), over, under, lambda a, b: 1.0)
     return under.number, over.number

@@ -98,7 +98,7 @@ def _fitted(laws: Laws, wanted: float, log_rest: float, most: int, *, up: bool) 
     """A grid of about this unit, or of so many cells for a law, with no more than the rest beyond it."""
     spend(SEARCH)
     steps = sum(count for _, count in laws)
-    found: list[tuple[Mesh | None, _Points, tuple[float, float]]] = []
+    prepared: list[tuple[Mesh | None, _Points, tuple[float, float]]] = []
     atoms: list[float] = []
     for step, count in laws:
         inner = None
@@ -106,18 +106,18 @@ def _fitted(laws: Laws, wanted: float, log_rest: float, most: int, *, up: bool) 
             runs, rest = sum(n for _, n in step.parts), log_rest - math.log(count)
             inner = _fitted(step.parts, wanted / math.sqrt(runs), rest, most, up=up)
         points = _points(step, inner)
-        found.append((inner, points, points.ends(log_rest - math.log(steps))))
+        prepared.append((inner, points, points.ends(log_rest - math.log(steps))))
         if inner is None:
             with precision(_BALLS):
                 atoms += [float(x.mid()) for x, _ in step.law().atoms if x > 0]
-    unit = max(wanted, *((high - low) / most for _, _, (low, high) in found))
+    unit = max(wanted, *((high - low) / most for _, _, (low, high) in prepared))
     if atoms:  # the outermost ones lie on it, and none above its loss
         unit = max(atoms) / math.ceil(max(atoms) / unit) * (1.0 - 2.0**-52)
     cells = tuple(
         Cells(math.floor(low / unit) - 1, math.ceil(high / unit) + 1, inner)
-        for inner, _, (low, high) in found
+        for inner, _, (low, high) in prepared
     )
-    parts = [(points, count) for (_, points, _), (_, count) in zip(found, laws, strict=True)]
+    parts = [(points, count) for (_, points, _), (_, count) in zip(prepared, laws, strict=True)]
     low, high = _window(parts, log_rest)
     return Mesh(
         up, unit, _BITS, min(math.floor(low / unit), 0), max(math.ceil(high / unit), 1), cells

@@ -86,6 +86,10 @@ class Node(ABC):
         """The same plan with its adjacency (and unit of privacy) declared.
 
         Raises `InvalidArgument` if another one was declared, or the sampling fixes another one.
+
+        >>> import dpacct as dp
+        >>> dp.Gaussian(sigma=1).under("replace-one", unit="client").unit
+        <Unit.CLIENT: 'client'>
         """
         from dpacct.tree.combine import Under
 
@@ -123,7 +127,13 @@ class Node(ABC):
         return self._releases
 
     def equivalent(self, other: Node) -> bool:
-        """Whether both plans release the same leaves equally often, in whatever order."""
+        """Whether both plans release the same leaves equally often, in whatever order.
+
+        >>> import dpacct as dp
+        >>> a, b = dp.Gaussian(sigma=1), dp.Laplace(b=1)
+        >>> (a + b).equivalent(b + a)
+        True
+        """
         return dict(self.releases()) == dict(other.releases())
 
     @property
@@ -147,11 +157,21 @@ class Node(ABC):
         return tuple(dict.fromkeys(citation for some in results for citation in some))
 
     def to_dict(self) -> dict[str, Any]:
-        """The plan as JSON values; numbers are exact text. `from_dict` reads it back."""
+        """The plan as JSON values; numbers are exact text. `from_dict` reads it back.
+
+        >>> import dpacct as dp
+        >>> dp.Gaussian(sigma="1.1").to_dict()["sigma"]
+        '1.1'
+        """
         return {"schema": SCHEMA, "node": self.kind, **self.fields()}
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """The plan as JSON text; `from_json` reads it back."""
+        """The plan as JSON text; `from_json` reads it back.
+
+        >>> import dpacct as dp
+        >>> dp.from_json(dp.Gaussian(sigma="1.1").to_json())
+        Gaussian(sigma=1.1)
+        """
         return json.dumps(self.to_dict(), indent=indent)
 
     def to_toml(self) -> str:
@@ -243,6 +263,8 @@ class Node(ABC):
     ) -> Any:
         """The smallest delta for which the plan is (epsilon, delta)-DP; `epsilon` >= 0, or an array.
 
+        Raises `InvalidArgument`, `Unsupported` where no method knows the plan, `NotCertified`.
+
         >>> import dpacct as dp
         >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
         >>> f"{run.delta(epsilon=1.5).value:.9e}"
@@ -278,6 +300,8 @@ class Node(ABC):
     ) -> float | NDArray[np.floating[Any]]:
         """Renyi DP at any real order above 1; an array gives an array.
 
+        Raises `InvalidArgument` for an order of 1 or less, and `Unsupported` where none is known.
+
         >>> import dpacct as dp
         >>> (dp.Gaussian(sigma=2) * 8).rdp(3)
         3.0
@@ -290,6 +314,8 @@ class Node(ABC):
         self, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
     ) -> NDArray[np.floating[Any]]:
         """The privacy profile: the upper end of delta at each of many epsilons >= 0.
+
+        Raises `InvalidArgument`, and `Unsupported` where no pair is known.
 
         >>> import dpacct as dp
         >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
@@ -304,6 +330,8 @@ class Node(ABC):
         self, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
     ) -> float | NDArray[np.floating[Any]]:
         """Least type II error of any test with type I error alpha in [0, 1], on the safe side.
+
+        Raises `InvalidArgument`, and `Unsupported` where no pair is known.
 
         >>> import dpacct as dp
         >>> f"{dp.Gaussian(sigma=1).tradeoff(0.05):.6f}"
@@ -321,6 +349,8 @@ class Node(ABC):
         adjacency: Adjacency | str | None = None,
     ) -> tuple[Answer, ...]:
         """Every method that applies, the exact one first; give `delta` or `epsilon`.
+
+        Raises `InvalidArgument`.
 
         >>> import dpacct as dp
         >>> [answer.method for answer in dp.Gaussian(sigma=1).compare(delta=1e-5)]

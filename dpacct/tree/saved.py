@@ -76,6 +76,8 @@ def from_dict(data: Any) -> Node:
 def from_json(text: str | bytes) -> Node:
     """The plan that `Node.to_json` wrote. Numbers keep every digit; a key given twice is refused.
 
+    Raises `InvalidArgument` for text that is no plan.
+
     >>> import dpacct as dp
     >>> plan = dp.Poisson("0.01")(dp.Gaussian(sigma=1.1)) * 1000
     >>> dp.from_json(plan.to_json()) == plan

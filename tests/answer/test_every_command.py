@@ -44,9 +44,9 @@ def plain(value: Any) -> Any:
 
 def same(document: Any, answer: Any, *, but: tuple[str, ...] = ("plan", "alternatives")) -> None:
     """Whatever the API says of the answer, the document says too; keys of the document alone are words."""
-    body, told = plain(answer), plain(document)
+    body, shown = plain(answer), plain(document)
     kept = {key: body[key] for key in body if key not in (*but, "schema")}
-    assert {key: told[key] for key in kept} == kept
+    assert {key: shown[key] for key in kept} == kept
 
 
 def ask(words: str) -> Any:
@@ -165,18 +165,18 @@ def test_curve() -> None:
         assert any(np.array_equal(each, wanted) for each in others), (words, columns, wanted)
 
     words, plan, delta = PLANS[0]
-    node, one = plan(dp.Gaussian("1.7")), f"curve --sigma 1.7 {words} --points 4"
+    node, words_of_curve = plan(dp.Gaussian("1.7")), f"curve --sigma 1.7 {words} --points 4"
     title = [0.01, 0.2]  # is asked with the points: neighbours may sharpen a bound in its last bits
-    holds(f"{one} --kind tradeoff", lambda at: node.tradeoff([*at, *title])[:-2])
-    holds(f"{one} --kind rdp --from 2 --to 32", node.rdp)
+    holds(f"{words_of_curve} --kind tradeoff", lambda at: node.tradeoff([*at, *title])[:-2])
+    holds(f"{words_of_curve} --kind rdp --from 2 --to 32", node.rdp)
     exact = {"method": "exact"}
-    holds(f"{one} --from 0.1 --to 2 --method exact", lambda at: node.delta(at, **exact))
+    holds(f"{words_of_curve} --from 0.1 --to 2 --method exact", lambda at: node.delta(at, **exact))
 
     def gap(at: Any) -> Any:
         renyi, exactly = node.epsilon(at, method="rdp"), node.epsilon(at, **exact)
         return 100 * (renyi.upper / exactly.upper - 1)
 
-    holds(f"{one} --kind gap --from 1e-8 --to 1e-3 --method exact --method rdp", gap)
+    holds(f"{words_of_curve} --kind gap --from 1e-8 --to 1e-3 --method exact --method rdp", gap)
     short = "curve --sigma 1.7 --points 3"
     holds(f"{short} --kind steps --to 9 --delta {delta} --method exact",
           lambda at: [(dp.Gaussian("1.7") * int(n)).epsilon(delta, **exact).upper for n in at])  # fmt: skip
@@ -276,11 +276,11 @@ def test_clients_with_budgets() -> None:
         Client(name="a", epsilon=1, sample_rate="0.05", delta="1e-5"),
         Client(name="b", mechanism="laplace", noise=60, delta="1e-5"),
     ]
-    for told, client in zip(
+    for shown, client in zip(
         document["clients"], UDPFL(clients=clients, rounds=9).harmonized(), strict=True
     ):
-        assert told["rounds"] == client.rounds and told["paper_noise"] == client.paper_noise
-        same(told["epsilon"], client.epsilon)
+        assert shown["rounds"] == client.rounds and shown["paper_noise"] == client.paper_noise
+        same(shown["epsilon"], client.epsilon)
 
 
 def test_pate() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -338,3 +340,31 @@ def test_a_curve_is_the_highest_of_its_lines(seed: int) -> None:
     for x in (1e-6, 1e-3, 0.1, 0.5, 0.9, 0.999):
         lines = [(x - deltas) / growth, 1.0 - deltas - growth * (1.0 - x)]
         assert curve.at(x) == pytest.approx(max(0.0, np.max(lines)), abs=1e-12)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -0.1, 1.5, "junk"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: A.epsilon_of_rates(x, 0.1, 0),
+        lambda x: A.epsilon_of_rates(0.1, x, 0),
+        lambda x: A.epsilon_of_rates(0.1, 0.1, x),
+        lambda x: A.mu_of_rates(x, 0.1),
+        lambda x: A.mu_of_rates(0.1, x),
+        lambda x: A.epsilon_of_mu(1, x),
+        lambda x: A.credible_epsilon(5, 100, 5, 100, x, 0.95),
+        lambda x: A.upper_rate(1, 10, x),
+        lambda x: A.Curve.gaussian(1).at(x),
+    ],
+)
+def test_a_share_out_of_range_is_refused(call: Callable[[Any], float], bad: object) -> None:
+    """Once rates of 1.5 were answered 0, and nan with nan."""
+    with pytest.raises(dp.InvalidArgument, match="must be"):
+        call(bad)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1, "junk"])
+@pytest.mark.parametrize("call", [A.Curve.gaussian, lambda x: A.epsilon_of_mu(x, 1e-5)])
+def test_a_mu_that_is_no_number_is_refused(call: Callable[[Any], object], bad: object) -> None:
+    with pytest.raises(dp.InvalidArgument, match="mu must be"):
+        call(bad)

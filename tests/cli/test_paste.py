@@ -46,8 +46,8 @@ def test_the_lines_for_opacus_train_to_the_planned_end(training: dict[str, Any])
                 torch.nn.functional.cross_entropy(training["model"](x), y).backward()
                 optimizer.step()
                 steps += 1
-    found = line(f"noise --eps 3 --delta 1e-5 {BATCHES} --json").json["noise_multiplier"]
-    assert steps == 8 and found <= optimizer.noise_multiplier <= found * 1.0001
+    multiplier = line(f"noise --eps 3 --delta 1e-5 {BATCHES} --json").json["noise_multiplier"]
+    assert steps == 8 and multiplier <= optimizer.noise_multiplier <= multiplier * 1.0001
     # Opacus samples at one over the number of batches, which is a little less than 16/60
     assert 2.7 < training["engine"].get_epsilon(1e-5) < 2.99 < ledger.spent() <= 3
 

@@ -77,7 +77,7 @@ def test_what_other_laws_skip_repeats_another_cell(
     assert other is not None
     assert repeated(other) is None
     plan = data.draw(cell.plans(common=True))
-    plan = plan.but(steps=min(plan.steps, 1000))
+    plan = plan.but(steps=min(plan.steps, 100))
     values = {
         theirs: plan.values[ours]
         for ours, theirs in zip(cell.kind.parameters, other.kind.parameters, strict=True)

@@ -83,8 +83,8 @@ def test_it_calibrates(name: str) -> None:
         return node + dp.Gaussian(sigma=sigma).under(adjacency, unit=node.unit)
 
     bound = float(node.epsilon(DELTA, method="rdp"))
-    found = float(dp.calibrate(beside, epsilon=1.5 * bound, delta=DELTA, method="rdp"))
-    assert once < float(beside(found).epsilon(DELTA, method="exact")) <= 1.5 * bound
+    least = float(dp.calibrate(beside, epsilon=1.5 * bound, delta=DELTA, method="rdp"))
+    assert once < float(beside(least).epsilon(DELTA, method="exact")) <= 1.5 * bound
 
 
 @pytest.mark.parametrize("name", [name for name in COMPOSITES if name not in LONG_CURVES])

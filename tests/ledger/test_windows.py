@@ -24,8 +24,8 @@ Identity = tuple[int, int]
 
 
 def identity(handle: int) -> Identity:
-    found = os.fstat(handle)
-    return found.st_dev, found.st_ino
+    status = os.fstat(handle)
+    return status.st_dev, status.st_ino
 
 
 def refused(path: object) -> PermissionError:
@@ -62,10 +62,10 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> dict[Identity, int]:
     def is_open(path: Any) -> bool:
         if not os.path.exists(path):
             return False
-        found = os.stat(path)
+        status = os.stat(path)
         for handle in os.listdir("/dev/fd"):
             try:
-                if identity(int(handle)) == (found.st_dev, found.st_ino):
+                if identity(int(handle)) == (status.st_dev, status.st_ino):
                     return True
             except OSError:
                 continue
@@ -111,15 +111,15 @@ def test_the_rules_are_those_of_windows(tmp_path: Path, windows: dict[Identity, 
 def test_two_writers_and_a_reader(tmp_path: Path, windows: dict[Identity, int]) -> None:
     path = tmp_path / "run.ledger"
     with (
-        dp.Ledger(path, budget=(4, "1e-5"), plan=STEP * 40) as one,
-        dp.Ledger(path) as two,
+        dp.Ledger(path, budget=(4, "1e-5"), plan=STEP * 40) as writer,
+        dp.Ledger(path) as other_writer,
         dp.Ledger(path, read_only=True) as reader,
     ):
         for k in range(10):
-            with one.release(STEP, label="step"):
-                two.spend(STEP)
-            with two.release({"client 3": STEP, "client 4": STEP}, label=f"round {k}"):
-                assert reader.spent().value <= one.spent().value
+            with writer.release(STEP, label="step"):
+                other_writer.spend(STEP)
+            with other_writer.release({"client 3": STEP, "client 4": STEP}, label=f"round {k}"):
+                assert reader.spent().value <= writer.spent().value
         assert reader.refresh().plan == STEP * 20
     assert not windows
     with dp.Ledger(path) as again:

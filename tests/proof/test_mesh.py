@@ -202,9 +202,9 @@ def test_samples_of_listed_compositions_are_those_of_their_outcomes(rate: Fracti
     """P and Q of two answers and a failure, by hand: mixtures of products."""
     step, count = Step(guarantee, (Fraction(7, 10), Fraction(1, 50))), 3
     with precision(BITS):
-        one = step.law()
-        both = [(m, m * (-x).exp()) for x, m in one.atoms]
-        both += [(one.infinite, arb(0)), (arb(0), one.lost)]
+        step_law = step.law()
+        both = [(m, m * (-x).exp()) for x, m in step_law.atoms]
+        both += [(step_law.infinite, arb(0)), (arb(0), step_law.lost)]
         pairs = [(arb(1), arb(1))]
         for _ in range(count):
             pairs = [(a * p, b * q) for a, b in pairs for p, q in both]

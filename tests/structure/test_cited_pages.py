@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import functools
 import re
 
 import pytest
@@ -27,6 +28,7 @@ def texts(tree: ast.AST) -> list[str]:
     return [node.value for node in results if isinstance(node.value, str)]
 
 
+@functools.cache
 def cited() -> dict[str, str]:
     """Each page that is named in a text, and where."""
     pages = {}

@@ -25,7 +25,13 @@ _PLAIN = (1e-3, 1e6)  # within these the labels of a logarithmic axis are writte
 
 @style()
 def draw(chart: Chart) -> Figure:
-    """The figure of a chart."""
+    """The figure of a chart.
+
+    >>> import dpacct as dp
+    >>> chart = dp.plot.Chart.simple("round", "loss", [1, 2, 3], [0.9, 0.5, 0.4], title="It falls")
+    >>> dp.plot.to_bytes(draw(chart), ".pdf")[:4]
+    b'%PDF'
+    """
     usual = _SQUARE if chart.square else PAGE
     wide = chart.width or usual
     height = max(wide * (0.95 if chart.square else 0.57), 2.6)

@@ -134,6 +134,8 @@ def tradeoff(
     The title speaks of the attack with false positive rate `alarm`. The curve is a lower bound of
     the true one, so the region contains every attack.
 
+    Raises what the plan's own questions raise.
+
     >>> import dpacct as dp
     >>> picture = dp.plot.tradeoff(dp.Gaussian(sigma=2))
     >>> picture.texts[1].get_text()
@@ -255,6 +257,8 @@ def steps(
 ) -> Chart:
     """Epsilon at `delta` against how often `step` is repeated, by one or more methods.
 
+    Raises what the plan's own questions raise.
+
     >>> import dpacct as dp
     >>> picture = dp.plot.steps(dp.Gaussian(sigma=20), counts=[1, 10, 100])
     """
@@ -321,6 +325,8 @@ def noise(
         name: of the noise parameter.
         ask: the noise for an epsilon by a method; default: `calibrate`.
         width: of the figure, in inches.
+
+    Raises what the plan's own questions raise.
 
     >>> import dpacct as dp
     >>> picture = dp.plot.noise(lambda s: dp.Gaussian(sigma=s) * 10, epsilons=[0.5, 1, 2])

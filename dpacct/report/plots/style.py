@@ -139,6 +139,11 @@ def style() -> Iterator[None]:
 
     Lines, texts and legends take their sizes when they are made, so draw inside of `with style():`,
     or put `@style()` above the function that draws.
+
+    >>> with style():
+    ...     import matplotlib
+    ...     matplotlib.rcParams["font.family"]
+    ['DejaVu Sans']
     """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # no talk of font caches on stderr
     import matplotlib as mpl
@@ -243,6 +248,10 @@ def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
 
     Raises:
         ValueError: another suffix.
+
+    >>> import dpacct as dp
+    >>> to_bytes(dp.plot.profile(dp.Gaussian(sigma=2), epsilons=[0, 1]), ".png")[1:4]
+    b'PNG'
     """
     if suffix not in FORMATS:
         raise ValueError(f"suffix must be one of {', '.join(FORMATS)}, got {suffix!r}")
@@ -283,6 +292,12 @@ def save(figure: Figure, path: Path | str) -> None:
     Raises:
         ValueError: another suffix.
         OSError: the file cannot be written.
+
+    >>> import pathlib, tempfile, dpacct as dp
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "profile.svg"
+    >>> save(dp.plot.profile(dp.Gaussian(sigma=2), epsilons=[0, 1]), file)
+    >>> file.read_text()[:5]
+    '<?xml'
     """
     target = Path(path)
     target.write_bytes(to_bytes(figure, target.suffix.lower()))
