@@ -17,7 +17,7 @@ from dpacct.errors import DpacctError, NotCertified
 from dpacct.pld.interval import Interval
 
 from .balls import Enclosure, ball, fraction, precision
-from .effort import allowance, insisted
+from .effort import allowance
 from .far_search import FarSeeker
 from .floats import FloatLaw, FloatLaws, saddle_for_log_delta
 from .lattice import places
@@ -66,9 +66,12 @@ class Engine(Protocol):
 class Direction:
     """Laws in exact numbers, the same in floats for the search, and what was built from them."""
 
-    def __init__(self, laws: Laws, engine: Engine | None = None, *, upper: bool = True) -> None:
+    def __init__(
+        self, laws: Laws, engine: Engine | None = None, *, upper: bool = True, meshed: bool = False
+    ) -> None:
+        """`meshed`: on a grid, also where its laws are known without one."""
         self._engine, self._upper = engine, upper
-        self._stated = laws if on_grid(laws) else None
+        self._stated = laws if meshed or on_grid(laws) else None
         self.mesh: Mesh | None = None
         self._rough: Rough | None = None
         self.fine = self._stated is None  # whether its laws are its own, or the finest there are
@@ -82,13 +85,14 @@ class Direction:
         """
         if self._stated is not None and self._rough is None:
             log_target = None if target is None else ln(target)
-            at = float(epsilon or 1)
-            computed = None if insisted() else self._asked(lambda engine: engine.log_delta(at))
-            if computed is not None and computed.resolved:
-                message = "a grid would prove fewer digits than are computed: the value is withheld"
-                raise NotCertified(message)
             self._rough = rough(self._stated, log_target, epsilon)
             self._put(self._rough.mesh)
+
+    @property
+    def computed(self) -> bool:
+        """Whether the engine has more digits of a plan than a grid would prove."""
+        solved = None if self.fine else self._asked(lambda engine: engine.log_delta(1.0))
+        return solved is not None and solved.resolved
 
     def refine(self) -> bool:
         """Whether there was a finer grid to put the plan on."""

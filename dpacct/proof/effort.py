@@ -25,6 +25,8 @@ PIECE = 3e-5
 """Seconds of one piece of a hill that is bounded far out."""
 SEARCH = 3e-3
 """Seconds of one search in floats for a saddle and a step."""
+GRID = 2.0
+"""Seconds that must be left where laws are put on grids: these take one, and mostly more."""
 CHECKED = 300.0
 """Seconds allowed for the check of a whole certificate, whoever wrote it."""
 _LARGEST_TABLE = 2e6  # powers held at once, about 1 GB
@@ -88,6 +90,15 @@ def spend(seconds: float) -> None:
     account.left = left
 
 
+def foresee(seconds: float) -> None:
+    """Raise `TooCostly` where so much more is not allowed, before any of it is done; nothing is charged."""
+    account = _ACCOUNT.get()
+    if account is not None:
+        left = account.left
+        spend(seconds)
+        account.left = left
+
+
 def spend_once(key: Hashable, charge: Callable[[], None]) -> None:
     """Charge what is kept between questions: in every question, once, whoever asked before.
 
@@ -117,9 +128,9 @@ READ = Work(3e-6)
 """A frequency of a line that is read at one epsilon."""
 OUTCOME = Work(3e-6, 2.0)
 """A term of a finite sum."""
-CELL = Work(15e-6, 4.0)
+CELL = Work(7e-6, 4.0)
 """A cell of a grid, or an atom that is put on it."""
-PRODUCT = Work(1.2e-6, 4.0)
+PRODUCT = Work(0.45e-6, 4.0)
 """A point of a grid in a product of two laws."""
 
 

@@ -13,7 +13,7 @@ from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats
 
 from .balls import precision
-from .effort import SEARCH, spend
+from .effort import CELL, PRODUCT, SEARCH, foresee, spend
 from .floats import FloatLaw, saddle_for_epsilon, saddle_for_log_delta
 from .law import Law
 from .mesh import Cells, Mesh, unrounded
@@ -25,7 +25,7 @@ _FAR = 60.0  # nats that may matter where delta is not known
 _TILTS = np.geomspace(1e-2, 1e3, 120)
 _BITS, _BALLS = 128, 192
 _SPARE = 18.0  # nats below delta of what may be beyond the cells
-_FINE = 3e-5  # of epsilon: what the grid may add to it
+_FINE = 1e-5  # of epsilon: what the grid may add to it
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class Rough:
         # where a loss is split between points u apart its mean rises by about u^2/6 times the tilt
         steps = sum(count for _, count in self.laws)
         wanted = math.sqrt(6.0 * _FINE * at / ((c + 1.0) * steps))
+        foresee(2.0 * _seconds(self.mesh, self.laws, wanted))  # from above and from below
         with searching():
             return _fitted(self.laws, wanted, self.log_delta - _SPARE, _MOST, up=up)
 
@@ -92,6 +93,21 @@ def rough(laws: Laws, log_delta: float | None, epsilon: Fraction | None) -> Roug
         at = float(epsilon or 0)
         total = saddle_for_epsilon(floats, at)
         return Rough(laws, mesh, total, total.log_delta(at))
+
+
+def _seconds(mesh: Mesh, laws: Laws, wanted: float) -> float:
+    """About what a grid like this one costs, of the unit that is wanted."""
+    finer = mesh.unit / max(wanted, *((c.high - c.low) * mesh.unit / _MOST for c in mesh.cells))
+    total = 0.0
+    for cells, (step, _) in zip(mesh.cells, laws, strict=True):
+        total += (cells.high - cells.low) * finer * CELL.seconds
+        if cells.inner is not None and isinstance(step, Nested):
+            unit = mesh.unit / finer / math.sqrt(sum(n for _, n in step.parts))
+            total += _seconds(cells.inner, step.parts, unit)
+            products = sum(2 * n.bit_length() - 1 for _, n in step.parts)
+            window = (cells.inner.high - cells.inner.low) * cells.inner.unit / unit
+            total += window * (CELL.seconds + 2.0 * products * PRODUCT.seconds)
+    return total
 
 
 def _fitted(laws: Laws, wanted: float, log_rest: float, most: int, *, up: bool) -> Mesh:

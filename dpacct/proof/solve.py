@@ -17,6 +17,7 @@ from dpacct.vocabulary import Adjacency
 from .balls import Enclosure
 from .claims import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
 from .direction import Direction, Engine
+from .effort import GRID, TooCostly, foresee, insisted
 from .plan import read_plan
 
 _NEWTON, _MANY = 12, 60
@@ -52,13 +53,41 @@ class Plan:
         lower: Sequence[Engine] | None,
     ) -> None:
         self.text, self.adjacency, self.side = node.to_json(), adjacency, "upper"
-        laws = read_plan(node, adjacency)
-        self.upper = [Direction(a, b) for a, b in zip(laws.upper, upper, strict=True)]
+        self._laws, self._engines = read_plan(node, adjacency), (upper, lower or upper)
+        self._meshed = False
+        self._direct()
+        if not all(way.fine for way in self.upper):
+            foresee(GRID)
+        if lower is None and not insisted() and all(way.computed for way in self.upper):
+            message = "a grid would prove fewer digits than are computed: the value is withheld"
+            raise NotCertified(message)
+
+    def _direct(self) -> None:
+        """Its directions, as they are or on grids."""
+        upper, lower = self._engines
+        sides, meshed = self._laws, self._meshed
+        pairs = zip(sides.upper, upper, strict=True)
+        self.upper = [Direction(a, b, meshed=meshed) for a, b in pairs]
         self.lower = None
-        if laws.lower is not None:
+        if sides.lower is not None:
             # the proof may be of fewer realised directions than the engine knows: still a lower end
-            pairs = zip(laws.lower, lower or upper, strict=False)
-            self.lower = [Direction(a, b, upper=False) for a, b in pairs]
+            pairs = zip(sides.lower, lower, strict=False)
+            self.lower = [Direction(a, b, upper=False, meshed=meshed) for a, b in pairs]
+
+    def _by_grids(self, ask: Callable[[], Certified]) -> Certified:
+        """An answer; where its two ends are of two pairs, and some line is not found, by grids."""
+        try:
+            return ask()
+        except NotCertified:
+            if self.lower is None or self._meshed:
+                raise
+            with suppress(TooCostly):
+                foresee(GRID)
+                self._meshed = True
+            if not self._meshed:
+                raise
+        self._direct()
+        return ask()
 
     def half(self, side: str) -> Plan:
         """The plan with its dominating pairs only, or its realised ones only, in the place of both."""
@@ -92,6 +121,9 @@ class Plan:
 
     def delta(self, epsilon: Fraction, width: float) -> Certified:
         """The least delta at epsilon, enclosed; raises `NotCertified`."""
+        return self._by_grids(lambda: self._delta(epsilon, width))
+
+    def _delta(self, epsilon: Fraction, width: float) -> Certified:
         digits = max(3, math.ceil(-math.log10(width))) + 6
         above = self._largest("upper", self.upper, epsilon, width, digits)
         if self.lower is None:
@@ -152,6 +184,9 @@ class Plan:
 
     def epsilon(self, target: Fraction, width: float) -> Certified:
         """Encloses the least epsilon >= 0 with delta(epsilon) <= target; raises `NotCertified`."""
+        return self._by_grids(lambda: self._epsilon(target, width))
+
+    def _epsilon(self, target: Fraction, width: float) -> Certified:
         above = self._root("upper", self.upper, target, width)
         if self.lower is None:
             return above
