@@ -275,8 +275,10 @@ def test_divergences_of_a_mirror_image_of_small_losses(scale: int) -> None:
     """A grid's masses next to 1 made a divergence of 7 out of one below 1e-9, less so at larger orders."""
     noise = dp.DiscreteGaussian(scale=scale, sensitivity=2) * 2
     orders = (1.1, 1.335, 2.0, 10.0)
-    found = [dp.Poisson("0.0006249")(noise).rdp(order, adjacency="replace-one") for order in orders]
-    assert found == sorted(found)
+    divergences = [
+        dp.Poisson("0.0006249")(noise).rdp(order, adjacency="replace-one") for order in orders
+    ]
+    assert divergences == sorted(divergences)
     # by convexity no more than the rate times what the sample itself loses, for small losses
-    for order, divergence in zip(orders, found, strict=True):
+    for order, divergence in zip(orders, divergences, strict=True):
         assert 0.0 <= divergence <= 2.0 * 0.00063 * order * 4.0 / scale**2
