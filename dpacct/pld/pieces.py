@@ -35,6 +35,8 @@ _REST = 2e-15
 # of the largest loss, or of all losses that are seen: a range of losses is at least as long
 _POINT = 1e-3
 _AT_ONCE = 128  # tilts of one table of moments
+# where atoms of compositions are weighed: log P-mass beyond the ends, and edges between these
+_WEIGHED, _EDGES = -40.0, 257
 
 
 @dataclass(frozen=True)
@@ -372,14 +374,22 @@ def ever(masses: Iterable[tuple[float, float]]) -> float:
 
 
 def atom_masses(source: Source) -> Floats:
-    """Logs of the P-masses at the source's `atoms`."""
+    """Logs of the P-masses at the source's `atoms`, about: what nodes are to meet first."""
     atoms = source.atoms
     if not atoms.size:
         return atoms
-    pieces = source.pieces(atoms, upper=True)
+    edges = atoms
+    if (
+        source.bracketed
+    ):  # a composition is made as fine as its edges are close, and far finer where none are
+        edges = np.union1d(atoms, np.linspace(*source.span(_WEIGHED), _EDGES))
+    pieces = source.pieces(edges, upper=True)
     points = pieces.low == pieces.high
     nearest = np.searchsorted(0.5 * (atoms[1:] + atoms[:-1]), pieces.low[points])
-    masses = np.bincount(nearest, np.exp(pieces.log_p[points]), minlength=atoms.size)
+    # points of the rest that lie alone between two edges are none of the atoms
+    meant = np.abs(pieces.low[points] - atoms[nearest]) <= 1e-9 * (1.0 + np.abs(atoms[nearest]))
+    weights = np.where(meant, np.exp(pieces.log_p[points]), 0.0)
+    masses = np.bincount(nearest, weights, minlength=atoms.size)
     return np.log(np.maximum(masses, 1e-300))
 
 

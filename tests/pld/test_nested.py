@@ -167,6 +167,15 @@ def test_a_sample_of_more_outcomes_than_nodes_can_meet() -> None:
         assert answer.lower <= exact <= answer.upper <= 1.001 * answer.lower
 
 
+def test_weighing_an_atom_takes_no_fine_composition() -> None:
+    """The mirrored pair has an atom at 0, whose mass was looked up in a fine law: no work was left."""
+    step = dp.DiscreteLaplace(scale="0.0837", sensitivity=4) * 295 + dp.Laplace(b=3)
+    curve = (dp.Poisson("0.008201")(step) * 3).tradeoff([5e-5, 4e-11], adjacency="replace-one")
+    assert (
+        0.9755 < float(curve.min()) < 0.976
+    )  # 1 - 0.0244, the chance that the unit is in a sample
+
+
 def test_deeper_nests() -> None:
     """Three levels and mixed leaves: one leaf, saved and read back, with what it takes on trust."""
     local = dp.Poisson("0.5")(dp.Laplace(b=4) * 2) + STEP
