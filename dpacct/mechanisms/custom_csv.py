@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from itertools import pairwise
@@ -36,6 +35,8 @@ def read_profile(path: str | Path) -> list[tuple[float, float]]:
 
 def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
     """Numbered lines that have cells, without the heading."""
+    import csv
+
     try:
         # a byte-order mark, as spreadsheets write it, is no part of the first number
         text = Path(path).read_text(encoding="utf-8-sig")

@@ -7,7 +7,6 @@ to 3. All that is asked of the source is a uniform whole number below n.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -30,6 +29,8 @@ _WORD = 64
 
 def below(rng: object) -> Below:
     """Uniform whole numbers: of the system's entropy (None), a seed, random.Random or a Generator."""
+    import random
+
     if rng is None:
         return random.SystemRandom().randrange
     if isinstance(rng, int) and not isinstance(rng, bool) and rng >= 0:

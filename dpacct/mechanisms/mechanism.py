@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpacct.bibliography import reference
 from dpacct.citations import Citation
 from dpacct.declare.number import text
 from dpacct.declare.record import Record
@@ -68,6 +67,8 @@ class Mechanism(Record, Leaf):
 
     def citations(self) -> tuple[Citation, ...]:
         """Where the mechanism comes from."""
+        from dpacct.bibliography import reference
+
         return tuple(map(reference, self.references))
 
     def fields(self) -> Fields:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpacct.bibliography import reference
 from dpacct.citations import Citation
 from dpacct.declare.number import literal, shown, text
 from dpacct.declare.record import Record
@@ -67,6 +66,12 @@ class Sampler(Record, ABC):
             Sampler.by_word[word] = cls
             if word not in SAMPLING.choices:
                 SAMPLING.choices = (*SAMPLING.choices, word)
+
+    def citations(self) -> tuple[Citation, ...]:
+        """Where the amplification comes from."""
+        from dpacct.bibliography import reference
+
+        return tuple(map(reference, self.references))
 
     def __call__(self, node: Node) -> Node:
         """The plan on a sample that is drawn once, and held while all of it runs."""
@@ -217,7 +222,7 @@ class SampledRelease(OnSample, Leaf):
 
     def citations(self) -> tuple[Citation, ...]:
         """The mechanism's, and the amplification's."""
-        return (*self.node.citations(), *map(reference, self.sampler.references))
+        return (*self.node.citations(), *self.sampler.citations())
 
 
 @dataclass(frozen=True, repr=False)
@@ -255,7 +260,7 @@ class NestedRelease(OnSample, Leaf):
 
     def citations(self) -> tuple[Citation, ...]:
         """The plan's, and the amplification's."""
-        return (*self.node.citations(), *map(reference, self.sampler.references))
+        return (*self.node.citations(), *self.sampler.citations())
 
 
 def on_one_sample(sampler: Sampler, node: Node) -> NestedRelease:

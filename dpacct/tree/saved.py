@@ -6,9 +6,7 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-import textwrap
 from typing import Any
 
 from dpacct.declare.number import shown
@@ -38,6 +36,9 @@ def read(data: Any) -> Node:
     if not isinstance(kind, str) or kind not in READERS:
         _collect()
     if not isinstance(kind, str) or kind not in READERS:
+        import difflib
+        import textwrap
+
         close = difflib.get_close_matches(str(kind), READERS, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         listed = textwrap.shorten(", ".join(sorted(READERS)), 200, placeholder=" ...")
