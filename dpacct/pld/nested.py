@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .budget import most_cells
+from .budget import Work, most_cells
 from .compose import Decided, Laws, Sum, compose, decided, mass_at_infinity, tilted_sum, window
 from .grid import aligned_step, grid_laws, pessimistic
 from .layout import Layout, least_rest
@@ -147,7 +147,9 @@ def _ends(source: Source, high: float) -> tuple[float, float]:
 
 def _stitched(laws: Laws, high: float, upper: bool) -> tuple[Floats, Floats, float]:
     """Losses, P-masses rounded to the given side, and the P-mass at infinity or above them all."""
-    centres = _centres(laws, high)
+    # what this takes is felt by whoever asks how much may be done yet
+    work, centres = Work(), _centres(laws, high)
+    work.cut(sum(law.places.size for law, _ in laws))
     bounds = [0.5 * (a.mean + b.mean) for a, b in pairwise(centres)]
     ends = zip([-math.inf, *bounds], [*bounds, math.inf], strict=True)
     losses: list[Floats] = []
@@ -155,6 +157,7 @@ def _stitched(laws: Laws, high: float, upper: bool) -> tuple[Floats, Floats, flo
     below = above = 0.0
     for total, (start, stop) in zip(centres, ends, strict=True):
         composed = compose(laws, total, window(laws, total, _TAIL), whole=True)
+        work.transformed(len(laws), composed.spectrum.length)
         at, tilted = composed.spectrum.between(start, stop)
         each = composed.rounding[0]
         tilted = np.maximum(tilted, 0.0) + each if upper else tilted - each - composed.wrapped
