@@ -121,12 +121,12 @@ class Mesh:
         if self.up:
             infinite += sum(masses[above:])
             if below:  # X rises: its Q-mass stays
+                masses += [0] * (below + 1 - len(masses))
                 growth = _whole(arb(self.unit).exp(), self.bits, up=True)
                 lifted = 0
                 for m in masses[:below]:
                     lifted = self._shifted((lifted + m) * growth)
-                masses = [0] * (below - len(masses)) + masses
-                masses[below : below + 1] = [sum(masses[below : below + 1]) + lifted]
+                masses[below] += lifted
         return Masses(first + below, tuple(masses[below:above]), infinite)
 
     def _shifted(self, mass: int) -> int:
