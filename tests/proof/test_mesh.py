@@ -282,6 +282,15 @@ def test_nested_plans_are_proved_and_their_certificates_hold(plan: dp.Node) -> N
     assert all(holds for _, holds in check.check(written))
 
 
+def test_other_checks_say_that_a_grid_is_beyond_them() -> None:
+    certificate = json.loads(json.dumps(certified.epsilon(PLANS[1], delta="1e-5").certificate))
+    statements = check.check(certificate, independent=True)
+    claims = [(text, holds) for text, holds in statements if "delta(" in text]
+    assert claims and all("beyond two integrals" in text and not holds for text, holds in claims)
+    old = check.check(certificate | {"schema": 1})
+    assert not any(holds for text, holds in old if "delta(" in text)
+
+
 def test_no_end_is_claimed_by_laws_of_the_other_side() -> None:
     """Forgery: a lower end from laws that are rounded up, and one within of the other kind."""
     certificate = json.loads(json.dumps(certified.epsilon(PLANS[0], delta="1e-5").certificate))
