@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from .stable import log_peak
+from dpacct.pld.stable import log_peak
 
 
 def gaussian_log_delta(mu: float, epsilon: float) -> tuple[float, float]:
