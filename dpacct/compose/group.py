@@ -230,6 +230,11 @@ class Group(Profiled, kind="group"):
     def __repr__(self) -> str:
         return f"Group({self.node!r}, size={self.size})"
 
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """The plan of one member."""
+        return (self.node,)
+
     def fields(self) -> Fields:
         """The size, and the plan inside."""
         return {"size": self.size, "of": nested(self.node)}

@@ -148,6 +148,11 @@ class Parallel(Profiled, kind="parallel"):
     def __repr__(self) -> str:
         return f"Parallel({', '.join(map(repr, self.parts))})"
 
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """The plans of its blocks."""
+        return self.parts
+
     def fields(self) -> Fields:
         """The JSON fields: the parts."""
         return {"parts": [nested(part) for part in self.parts]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -97,6 +96,11 @@ class OnHeld(Leaf, kind="held"):
         """Not reached: uses are put together before a plan is sampled."""
         raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
 
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """What this use of the sample runs."""
+        return (self.node,)
+
     def __repr__(self) -> str:
         return f"{self.sampler!r}.draw({self.name!r})({self.node!r})"
 
@@ -115,17 +119,10 @@ class OnHeld(Leaf, kind="held"):
         return HeldSample(inner.sampler, name)(inner.node)
 
 
-def _parts(node: Node) -> Iterator[Node]:
-    inner = getattr(node, "node", None)
-    if isinstance(inner, Node):
-        yield inner
-    yield from getattr(node, "parts", ())
-
-
 def names_within(node: Node) -> set[str]:
     """Names of the held samples used anywhere in a plan."""
     results = {node.name} if isinstance(node, OnHeld) else set()
-    return results.union(*(names_within(part) for part in _parts(node)))
+    return results.union(*(names_within(part) for part in node.inside))
 
 
 def _scopes(node: Node) -> tuple[set[str], set[str]]:
@@ -134,7 +131,7 @@ def _scopes(node: Node) -> tuple[set[str], set[str]]:
         return {node.name}, names_within(node.node)
     if isinstance(node, OnSample):
         return set(), names_within(node.node)
-    parts = [_scopes(part) for part in _parts(node)]
+    parts = [_scopes(part) for part in node.inside]
     return set().union(*(outside for outside, _ in parts)), set().union(
         *(inside for _, inside in parts)
     )

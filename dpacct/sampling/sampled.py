@@ -148,6 +148,11 @@ class OnSample(Node):
         """The sampler's name: in JSON the sampler and what it wraps are one object."""
         return self.sampler.kind
 
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """What runs on the sample."""
+        return (self.node,)
+
     def __repr__(self) -> str:
         return f"{self.sampler!r}({self.node!r})"
 

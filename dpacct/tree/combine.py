@@ -56,6 +56,11 @@ class Repeat(Node, kind="repeat"):
         """What is repeated may know it."""
         return self.node.sharper_repeated(self.steps, quantity, at, method, adjacency)
 
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """What is repeated."""
+        return (self.node,)
+
     def __repr__(self) -> str:
         return f"{bracketed(self.node, 3)} * {self.steps}"
 
@@ -91,6 +96,11 @@ class Compose(Node, kind="compose"):
                 counts[leaf] = counts.get(leaf, 0) + count
         return counts
 
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """Its parts."""
+        return self.parts
+
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.parts))
 
@@ -125,6 +135,11 @@ class Under(Node, kind="under"):
     def gather(self) -> Mapping[Leaf, int]:
         """Those of the plan inside."""
         return dict(self.node.gathered)
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """What the declaration is about."""
+        return (self.node,)
 
     def __repr__(self) -> str:
         words = [repr(str(self.adjacency))] if self.adjacency else []

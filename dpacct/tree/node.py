@@ -53,6 +53,11 @@ class Node(ABC):
     def gather(self) -> Mapping[Leaf, int]:
         """Each leaf, and how often it is released; `releases` keeps the result."""
 
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """The plans that this one is built around."""
+        return ()
+
     @abstractmethod
     def fields(self) -> Fields:
         """What this node is made of, as JSON values."""
