@@ -171,13 +171,15 @@ def noise_multiplier(
     epochs: Number | None = None,
     batch_size: int | None = None,
     dataset_size: int | None = None,
+    records_per_user: int | None = None,
     adjacency: Adjacency | str | None = None,
     method: str = "auto",
     effort: Number = EFFORT,
 ) -> float:
     """Smallest noise multiplier (std / clip) of a Gaussian training run that meets the target.
 
-    `sampling` is "poisson", "uniform" (fixed size, replace-one) or "none". The sampling rate is
+    `sampling` is "poisson", "uniform" (fixed size, replace-one), "balls-in-bins" (whole epochs),
+    "records-per-user" (with `records_per_user`) or "none". The sampling rate is
     `sample_rate`, or `batch_size` / `dataset_size`; the length is `steps`, or `epochs`: a data loader
     takes ceil(dataset_size / batch_size) steps in each. Raises `Unreachable`, `InvalidArgument`.
 
@@ -188,25 +190,26 @@ def noise_multiplier(
     0.57938
     """
     from dpacct.mechanisms.gaussian import Gaussian
-    from dpacct.sampling.fixed_size import WithoutReplacement
-    from dpacct.sampling.poisson import Poisson
+    from dpacct.sampling.sampled import Sampler
 
     # What stands at its default of 1 gives way to the other form; None is not a number of steps.
     rate_known = RATE.check("sample_rate", sample_rate)
     whole = STEPS.check("steps", steps)
     words: dict[str, Any] = {"batch_size": batch_size, "dataset_size": dataset_size}
-    words |= {"sampling": sampling, "epochs": epochs}
+    words |= {"sampling": sampling, "epochs": epochs, "records_per_user": records_per_user}
     if rate_known != 1 or (batch_size is None and dataset_size is None and sampling != "none"):
         words["rate"] = rate_known
     if whole != 1 or epochs is None:
         words["steps"] = whole
     made = Steps.read(words, _called)
     rate, count = made.share(_called), made.count(_called)
-    sampler = {"poisson": Poisson, "uniform": WithoutReplacement}.get(sampling)
+    sampler = None if rate is None else Sampler.by_word[sampling].stated(rate, made, _called)
+    if sampler is not None:
+        sampler.check_count(count, _called)
 
     def plan(sigma: Fraction | float) -> Node:
         noise = Gaussian(sigma=sigma)
-        return (noise if sampler is None else sampler(rate)(noise)) * count
+        return noise * count if sampler is None else sampler.steps(noise, count)
 
     calibrated = calibrate(
         plan,

@@ -14,7 +14,7 @@ import click
 from dpacct.declare.domain import Domain, Flag, Integer, Real, Text, Word
 from dpacct.declare.number import shown, text
 from dpacct.declare.record import Exclusive, Parameter, Record, Several, Switch, Usage
-from dpacct.declare.words import Meaning, Steps, Target
+from dpacct.declare.words import SAMPLING, Meaning, Steps, Target
 from dpacct.errors import DpacctError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Command(Record):
         """Every parameter under its heading."""
         groups: dict[str, dict[str, Sequence[tuple[str, Parameter[Any]]]]] = {}
         if cls.plan:
-            from dpacct.cli.words import noises, uses
+            from dpacct.cli.words import noises, samplings, uses
 
             which = Parameter(
                 Word(*noises(), also={"normal": "gaussian"}),
@@ -155,7 +155,11 @@ class Command(Record):
                 alias="mechanism",
             )
             groups["Noise"] = {"mechanism": [("", which)], **uses(noises().values())}
-            groups["Plan"] = {name: [("", each)] for name, each in Steps.parameters.items()}
+            how, ways = Steps.parameters["sampling"], samplings()
+            drawn = [f"{word}: {ways[word].means}" for word in SAMPLING.choices if word in ways]
+            means = "; ".join([how.means, *drawn, "none"])
+            plan = {**Steps.parameters, "sampling": how.but(means=means, alias="sampling")}
+            groups["Plan"] = {name: [("", each)] for name, each in plan.items()}
         for name, each in cls.parameters.items():
             owner = next(base for base in cls.__mro__ if vars(base).get(each.attribute) is each)
             heading = cls.headings.get(name, owner.heading)  # type: ignore[attr-defined]

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dpacct.report.about import About
     from dpacct.report.assumptions import Declared
     from dpacct.report.document import ReportSection
+    from dpacct.sampling.sampled import Sampler
     from dpacct.tree import Node
 
     Account = Callable[[Fraction], tuple[Answer, tuple[ReportSection, ...]]]
@@ -79,21 +80,34 @@ def is_whole(key: str) -> bool:
 ONCE, ANYBODY = Steps.read({}, str), Meaning.read({}, str)
 
 
+def samplings() -> dict[str, type[Sampler]]:
+    """The ways to draw a sample, by their words."""
+    from dpacct.sampling.sampled import Sampler
+
+    return Sampler.by_word
+
+
+def sampler(steps: Steps, call: Call) -> Sampler | None:
+    """How samples are drawn; None where nothing is sampled."""
+    rate = steps.share(call)
+    return None if rate is None else samplings()[steps.drawn or "poisson"].stated(rate, steps, call)
+
+
 def repeated(
     release: Node, steps: Steps, meaning: Meaning, call: Call, count: int | None = None
 ) -> Node:
     """So many steps of a release, sampled and protected as was said."""
-    times, rate = steps.count(call) if count is None else count, steps.share(call)
-    if rate is not None:
-        from dpacct.sampling.sampled import Sampler
-
-        who = Sampler.by_word[steps.sampling or "poisson"](rate)
+    times, who = steps.count(call) if count is None else count, sampler(steps, call)
+    if who is None:
+        node = release * times
+    else:
         fixed = who.fixed_adjacency
         if fixed is not None and meaning.adjacency not in (None, fixed):
-            message = f"{call('adjacency')} must be {fixed} for {steps.sampling} sampling"
+            message = f"{call('adjacency')} must be {fixed} for {steps.drawn} sampling"
             raise InvalidArgument(f"{message}, got {meaning.adjacency}", argument=call("adjacency"))
-        release = who(release)
-    node = release * times
+        if count is None:
+            who.check_count(times, call)
+        node = who.steps(release, times)
     return node.under(meaning.adjacency, unit=meaning.unit or "") if meaning.settings else node
 
 
@@ -153,7 +167,9 @@ def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -
         noise = {key: kind.parameters[key].domain.check(call(key), noise[key]) for key in noise}
     else:
         _ = kind.read(noise, call)
-    steps.share(call)
+    who = sampler(steps, call)
+    if who is not None and who.unit is not None and meaning.unit is None:
+        meaning = meaning.but(unit=str(who.unit))
     return Stated(kind, noise, steps, meaning, call, clip)
 
 
@@ -202,6 +218,7 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
         depth: how deep it is nested; steps of the plan are at depth 1.
     """
     table = as_table(step, place)
+    samplings()  # whose words a step may have
     if str(table.get("mechanism", "gaussian")) not in kinds():
         _plugins()
     mechanisms = uses(kinds().values())

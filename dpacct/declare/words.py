@@ -17,6 +17,8 @@ SAMPLING = Word(
     also={"fixed": "uniform", "without-replacement": "uniform", "bernoulli": "poisson"},
 )
 """How a step's sample is drawn; a sampler that declares what it takes on trust adds its word."""
+BY_RECORDS = "records-per-user"
+"""The word of the sampling that takes the number of a user's records."""
 
 
 class Steps(Record):
@@ -47,8 +49,10 @@ class Steps(Record):
     )
     sampling: Parameter[str | None] = Maybe(
         SAMPLING,
-        "poisson: each record by its own coin (where there is a rate); uniform: a fixed size,"
-        " without replacement; none",
+        "how a step's sample is drawn, poisson where there is a rate",
+    )
+    records_per_user: Parameter[int | None] = Maybe(
+        Integer(1, 1000), "records that a user has at most, each sampled by its own coin", "K"
     )
     steps: Parameter[int | None] = Maybe(
         STEPS,
@@ -71,14 +75,22 @@ class Steps(Record):
                 message += f" ({self.dataset_size}), got {self.batch_size}"
                 raise InvalidArgument(message, argument=call("batch_size"))
             rate = Fraction(self.batch_size, self.dataset_size)
+        if self.records_per_user is not None and self.drawn != BY_RECORDS:
+            message = f"{call('records_per_user')} belongs to {call('sampling')} {BY_RECORDS},"
+            raise Exclusive(f"{message} got {self.sampling}", argument=call("sampling"))
         if self.sampling == "none" and rate is not None:
             message = f"{call('sampling')} none contradicts a sampling rate; leave one of them out"
             raise Exclusive(message, argument=call("sampling"))
-        if self.sampling not in (None, "none") and rate is None:
-            message = f"{call('sampling')} {self.sampling} needs {call('rate')}, or"
+        if self.drawn not in ("", "none") and rate is None:
+            message = f"{call('sampling')} {self.drawn} needs {call('rate')}, or"
             message += f" {call('batch_size')} and {call('dataset_size')}"
             raise Usage(message, argument=call("rate"))
         return rate
+
+    @property
+    def drawn(self) -> str:
+        """The word for how samples are drawn, said or following from what was; "" where nothing says it."""
+        return self.sampling or (BY_RECORDS if self.records_per_user is not None else "")
 
     @property
     def batches(self) -> int | None:

@@ -102,24 +102,26 @@ def phrase(plan: Node, *, sizes: bool = True) -> str:
 def trusted(plan: Node) -> tuple[str, ...]:
     """What must be true of the data and of who loads them, in words of who trains."""
 
-    def walk(saved: Saved) -> Iterator[str]:
+    def walk(saved: Saved, unit: str) -> Iterator[str]:
+        sampler = _sampler(saved)
         inside = saved.get("parts") or (
             [saved["of"]] if isinstance(saved.get("of"), Mapping) else []
         )
-        for part in inside:
-            yield from walk(part)
-        declared = _mechanism(saved) or _sampler(saved)
+        for part in inside:  # a sampler whose unit has many records draws these
+            yield from walk(part, "record" if sampler and sampler.unit else unit)
+        declared = _mechanism(saved) or sampler
         if declared is not None:
-            yield declared.trust
+            clipped = (
+                "gradients: per example"
+                if unit == "record"
+                else "all of it together, not by record"
+            )
+            yield declared.trust.format(unit=unit, how=clipped)
 
     try:
-        texts = dict.fromkeys(text for text in walk(plan.to_dict()) if text)
+        return tuple(dict.fromkeys(text for text in walk(plan.to_dict(), plan.unit) if text))
     except Unsupported:
         return ()
-    clipped = (
-        "gradients: per example" if plan.unit == "record" else "all of it together, not by record"
-    )
-    return tuple(text.format(unit=plan.unit, how=clipped) for text in texts)
 
 
 def _branch(saved: Saved, declared: Saved, unit: str) -> Branch:
@@ -162,6 +164,8 @@ def _phrase(saved: Saved, unit: str, sizes: bool, times: int = 1) -> str:
     steps = f"{times:,} step{'' if times == 1 else 's'}"
     if isinstance(saved.get("of"), Mapping):
         inner, drawn = _phrase(saved["of"], unit, sizes), _sample(saved, unit)
+        declared = _sampler(saved)
+        steps = steps if declared is None else steps.replace("step", declared.span)
         if saved["of"]["node"] in ("repeat", "compose"):
             rounds = steps.replace("step", "round")
             return f"{rounds}, {drawn.replace('a step', 'a round')}: {inner}"

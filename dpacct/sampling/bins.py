@@ -6,13 +6,20 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpacct.declare.domain import Integer
+from dpacct.declare.number import text
 from dpacct.declare.record import Parameter
-from dpacct.errors import Unsupported
+from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.sampling.sampled import Sampler
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
+    from dpacct.declare.record import Call
+    from dpacct.declare.words import Steps
     from dpacct.pld.pair import Pair, Pairs
+    from dpacct.tree.node import Node
+
+
+_MOST = 1_000_000
 
 
 class BallsInBins(Sampler, kind="balls-in-bins"):
@@ -30,8 +37,12 @@ class BallsInBins(Sampler, kind="balls-in-bins"):
     0.857985977
     """
 
+    means = "each record in one of the 1 / rate steps of an epoch"
+    span = "epoch"
+    trust = "each epoch deals every {unit} to one of its steps at random, on its own (cutting a shuffled"
+    trust += " list into batches of one size is not that)"
     drawn = "each {unit} in one of the {bins} steps of an epoch, at random"
-    bins: Parameter[int] = Parameter(Integer(2, 1_000_000), "steps of an epoch", "T", kw_only=False)
+    bins: Parameter[int] = Parameter(Integer(2, _MOST), "steps of an epoch", "T", kw_only=False)
     epochs: Parameter[int] = Parameter(
         Integer(1, 1_000_000), "passes over the same bins", default=1
     )
@@ -43,6 +54,29 @@ class BallsInBins(Sampler, kind="balls-in-bins"):
     def rate(self) -> Fraction:
         """Of one step."""
         return Fraction(1, self.bins)
+
+    @classmethod
+    def stated(cls, rate: Fraction, steps: Steps, call: Call) -> BallsInBins:
+        """As many bins as an epoch has steps: batches of a data loader, or 1 / rate."""
+        if steps.batches is not None:
+            rate = Fraction(1, steps.batches)
+        if rate.numerator != 1 or not 2 <= rate.denominator <= _MOST:
+            message = (
+                f"{call('rate')} must be 1 / the steps of an epoch for {cls.kind} sampling, a whole"
+            )
+            message += f" number from 2 to {_MOST:,}, got {text(rate)}"
+            raise InvalidArgument(message, argument=call("rate"))
+        return cls(rate.denominator)
+
+    def steps(self, node: Node, count: int) -> Node:
+        """As many epochs as hold these steps: one that is begun counts as a whole one."""
+        return self(node) * -(-count // self.bins)
+
+    def check_count(self, count: int, call: Call) -> None:
+        """Whole epochs: what part of one spends is not known."""
+        if count % self.bins:
+            message = f"{call('steps')} must be whole epochs of {self.bins:,} steps for {self.kind} sampling"
+            raise InvalidArgument(f"{message}, got {count:,}", argument=call("steps"))
 
     def within(self, outer: Sampler) -> None:
         """No coin of the unit is one of its bins."""

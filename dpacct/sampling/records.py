@@ -6,12 +6,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpacct.declare.domain import Integer, Real
-from dpacct.declare.record import Parameter
-from dpacct.errors import Unsupported
+from dpacct.declare.record import Parameter, Usage
+from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.sampling.sampled import Sampler
-from dpacct.vocabulary import Adjacency
+from dpacct.vocabulary import Adjacency, Unit
 
 if TYPE_CHECKING:
+    from dpacct.declare.record import Call
+    from dpacct.declare.words import Steps
     from dpacct.pld.pair import Pair, Pairs
 
 
@@ -28,6 +30,9 @@ class RecordsPerUser(Sampler, kind="records-per-user"):
     9.59963
     """
 
+    means = "several records of a user, each by its own coin"
+    unit = Unit.USER
+    trust = "no {unit} has more records than stated, and each record is drawn by its own coin"
     drawn = "{records} records of each {unit}, each in a step with probability {rate}"
     records: Parameter[int] = Parameter(Integer(1, 1000), "records of a user", "K", kw_only=False)
     rate: Parameter[Fraction] = Parameter(
@@ -36,6 +41,17 @@ class RecordsPerUser(Sampler, kind="records-per-user"):
     fixed_adjacency = Adjacency.ADD_REMOVE
     references = ("ganesh2024tight",)
     drawing = "each record is sampled independently, with the stated rate, afresh at each release"
+
+    @classmethod
+    def stated(cls, rate: Fraction, steps: Steps, call: Call) -> RecordsPerUser:
+        """With the number of records that was given."""
+        if steps.records_per_user is None:
+            message = f"{call('sampling')} {cls.kind} needs {call('records_per_user')}"
+            raise Usage(message, argument=call("records_per_user"))
+        if rate == 1:
+            message = f"{call('rate')} must be below 1 for {cls.kind} sampling, got 1"
+            raise InvalidArgument(message, argument=call("rate"))
+        return cls(steps.records_per_user, rate)
 
     def within(self, outer: Sampler) -> None:
         """No coin of the user is one of its records'."""

@@ -18,9 +18,11 @@ from dpacct.tree.combine import know
 from dpacct.tree.facts import Facts
 from dpacct.tree.node import READERS, Fields, Leaf, Node
 from dpacct.tree.saved import nested, read, take
-from dpacct.vocabulary import Adjacency, Assumption
+from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:
+    from dpacct.declare.record import Call
+    from dpacct.declare.words import Steps
     from dpacct.pld.pair import Pair, Pairs
     from dpacct.sampling.held import HeldSample
 
@@ -43,8 +45,14 @@ class Sampler(Record, ABC):
     drawing: ClassVar[str]  # how the sample is drawn: an assumption of every answer
     word: ClassVar[str] = ""
     """Its name on the command line and in plan files, where that is not `kind`."""
+    means: ClassVar[str] = ""
+    """What the word means, in the help."""
     drawn: ClassVar[str] = "each on a sample of {rate} of the {unit}s"
     """The same in a line about a plan."""
+    span: ClassVar[str] = "step"
+    """What a release on a fresh sample is called: a step, or a whole epoch."""
+    unit: ClassVar[Unit | None] = None
+    """Whose data a sample is about, where that is not a record."""
     trust: ClassVar[str] = ""
     """What a data loader must do for it, in words of who trains; such a sampler is for all users."""
     by_word: ClassVar[dict[str, type[Sampler]]] = {}
@@ -64,8 +72,21 @@ class Sampler(Record, ABC):
         if cls.trust:
             word = cls.word or kind
             Sampler.by_word[word] = cls
-            if word not in SAMPLING.choices:
-                SAMPLING.choices = (*SAMPLING.choices, word)
+            if word not in SAMPLING.choices:  # "none" is the last of them
+                SAMPLING.choices = (*SAMPLING.choices[:-1], word, SAMPLING.choices[-1])
+
+    @classmethod
+    def stated(cls, rate: Fraction, steps: Steps, call: Call) -> Sampler:
+        """From the words of a plan; raises `InvalidArgument`, which names them as they were typed."""
+        return cls(rate)
+
+    def steps(self, node: Node, count: int) -> Node:
+        """So many steps of a release, on fresh samples."""
+        return self(node) * count
+
+    def check_count(self, count: int, call: Call) -> None:
+        """Raise `InvalidArgument` for a number of steps that this sampler does not have."""
+        return
 
     def citations(self) -> tuple[Citation, ...]:
         """Where the amplification comes from."""

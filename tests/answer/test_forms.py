@@ -127,6 +127,21 @@ def test_tables_of_plans_that_look_alike_and_of_one() -> None:
             dp.table(step, **wrong)
 
 
+def test_noise_of_samplings_that_have_words_of_their_own() -> None:
+    """Whole epochs of bins, and several records of a user."""
+    target = {"epsilon": 1, "delta": "1e-6", "method": "exact", "sample_rate": "0.01"}
+    bins = dp.noise_multiplier(sampling="balls-in-bins", steps=300, **target)  # type: ignore[arg-type]
+    plan = dp.BallsInBins(100)(dp.Gaussian(sigma=bins)) * 3
+    assert plan.delta(1, method="exact").upper == pytest.approx(1e-6, rel=1e-6)
+    users = dp.noise_multiplier(
+        sampling="records-per-user", records_per_user=3, steps=100, **target
+    )  # type: ignore[arg-type]
+    run = dp.RecordsPerUser(3, "0.01")(dp.Gaussian(sigma=users)) * 100
+    assert run.delta(1, method="exact").upper == pytest.approx(1e-6, rel=1e-6)
+    with pytest.raises(dp.InvalidArgument, match="whole epochs of 100 steps"):
+        dp.noise_multiplier(sampling="balls-in-bins", steps=250, **target)  # type: ignore[arg-type]
+
+
 SIZES = {"batch_size": 300, "dataset_size": 1000, "epochs": 20}
 
 
@@ -149,7 +164,13 @@ def test_noise_of_epochs_is_that_of_a_data_loader() -> None:
         ({"batch_size": 1001}, "batch_size", r"batch_size must be at most dataset_size \(1000\)"),
         ({"epochs": 0}, "epochs", "epochs must be a number above 0, got 0"),
         ({"sampling": "none"}, "sampling", "sampling none contradicts a sampling rate"),
-        ({"sampling": "shuffle"}, "sampling", "sampling must be one of poisson, uniform or none"),
+        (
+            {"sampling": "shuffle"},
+            "sampling",
+            "sampling must be one of poisson, uniform, balls-in-bins, records-per-user or none",
+        ),
+        ({"sampling": "records-per-user"}, "records_per_user", "needs records_per_user"),
+        ({"records_per_user": 3}, "sampling", "belongs to sampling records-per-user"),
     ],
 )
 def test_what_does_not_go_together_is_named(

@@ -20,7 +20,9 @@ floats = st.floats().map(repr)
 value = st.one_of(sane, sane, odd, floats, anything)
 words_of = {
     "--adjacency": st.sampled_from(["add-remove", "replace-one", "zero-out", "remove"]),
-    "--sampling": st.sampled_from(["poisson", "uniform", "none", "x"]),
+    "--sampling": st.sampled_from(
+        ["poisson", "uniform", "balls-in-bins", "records-per-user", "none", "x"]
+    ),
     "--mechanism": st.sampled_from(["gaussian", "laplace", "staircase", "discrete-gaussian"]),
     "--unit": st.sampled_from(["record", "client", ""]),
     "--method": st.sampled_from(["auto", "exact", "rdp", "rdp-mironov", "clt", "certified"]),

@@ -83,6 +83,10 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         "the option is named as it is typed",
     ),
     **{
+        ("option", command): (["[poisson|uniform|none]"], "two samplings more have words")
+        for command in ("noise", "eps", "delta", "steps", "compare", "risk", "curve")
+    },
+    **{
         ("name", name): (False, "a page's pictures are made by the one Chart: dpacct.plot.Chart")
         for name in ("ReportChart", "ReportLine")
     },

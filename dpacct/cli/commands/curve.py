@@ -12,7 +12,7 @@ from dpacct.cli.command import Command, File
 from dpacct.cli.output import Result, payload
 from dpacct.cli.progress import Progress
 from dpacct.cli.question import METHOD
-from dpacct.cli.words import sizes
+from dpacct.cli.words import sampler, sizes
 from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Word
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Several, Switch, Usage
 from dpacct.declare.words import Target
@@ -147,6 +147,10 @@ def chart(wish: Curve) -> tuple[Chart, list[str]]:
         usual = 1000 if said.steps is None and said.epochs is None else said.count(wish.option)
         first, last = _ends(wish, 1.0, min(10.0 * usual, 1e15))
         counts = kinds.whole_counts(round(first), round(last), count)
+        sampled = sampler(said, wish.option)
+        if sampled is not None and sampled.span != "step":
+            message = f"--kind steps is for samples drawn at each step, not in each {sampled.span}"
+            raise Usage(message, argument="--kind")
         step = stated.repeated(stated.release(), 1)
         return kinds.steps(step, counts=counts, delta=delta, methods=_named(wish)), []
     node = stated.plan()
