@@ -7,7 +7,9 @@ n and m of them, a = S p and b = S (1 - p), p = 1/(1 + e^-r),
 
     f_{log S}(x) = integral f_{log A}(x + log p) f_{log B}(x + log(1 - p)) dr.
 
-Everything is a sum of positive terms, so both tails keep their digits: about 13 where there is any mass.
+Of means it is x + log(p/P) and x + log((1-p)/(1-P)), P = n/(n+m), written in u = r - log(n/m): under vast
+noise all of these are small, and keep their digits. Everything is a sum of positive terms, so both tails
+keep theirs: about 13 where there is any mass.
 """
 
 from __future__ import annotations
@@ -117,24 +119,26 @@ class _Sum:
 
     first: LogDensity
     second: LogDensity
-    share: float  # log((n + m) / n)
-    rest: float  # log((n + m) / m)
+    n: int
+    m: int
 
     def __call__(self, x: Floats) -> Floats:
         """Its log density at places between the ends that both allow."""
         chunks = [self._integral(x[k : k + _CHUNK]) for k in range(0, x.size, _CHUNK)]
         return np.concatenate(chunks)
 
-    def _integrand(self, r: Floats, x: Floats) -> Floats:
-        first = self.first(x + self.share - np.logaddexp(0.0, -r))
-        return first + self.second(x + self.rest - np.logaddexp(0.0, r))
+    def _integrand(self, u: Floats, x: Floats) -> Floats:
+        total = float(self.n + self.m)
+        fallen: Floats = np.expm1(-np.abs(u)) * np.where(u <= 0.0, self.n / total, self.m / total)
+        mean = x - np.log1p(fallen)
+        return self.first(mean + np.minimum(u, 0.0)) + self.second(mean - np.maximum(u, 0.0))
 
     def _integral(self, x: Floats) -> Floats:
         """Gauss-Legendre between the panels' edges, on halves where the integrand is steep or bent."""
         with quiet():  # an edge that the sum does not reach is nan
-            a, b = (x[:, None] + shift for shift in (self.share, self.rest))
-            a, b = a - self.first.edges, b - self.second.edges
-            first, second = -(a + np.log(-np.expm1(-a))), b + np.log(-np.expm1(-b))
+            ahead, after = self.first.edges - x[:, None], self.second.edges - x[:, None]
+            first = ahead - np.log1p(-self.n / self.m * np.expm1(ahead))
+            second = np.log1p(-self.m / self.n * np.expm1(after)) - after
         low = np.fmax(first[:, :1], second[:, -1:])
         high = np.fmin(second[:, :1], first[:, -1:])
         cuts = np.concatenate(
@@ -168,11 +172,17 @@ class _Sum:
         sums: Floats = peak + np.log(np.bincount(row, weights, minlength=x.size))
         return sums
 
+    def _mean(self, first: float, second: float) -> float:
+        """Log of the mean that these logs make."""
+        share = self.n / (self.n + self.m)
+        if max(abs(first), abs(second)) < 1.0:
+            return math.log1p(share * math.expm1(first) + (1.0 - share) * math.expm1(second))
+        return float(np.logaddexp(first + math.log(share), second + math.log1p(-share)))
+
     def fitted(self, depth: float) -> LogDensity:
         """As a density of its own, where it is above e^-depth under Q or P."""
         low, high = (
-            float(np.logaddexp(self.first.edges[k] - self.share, self.second.edges[k] - self.rest))
-            for k in (0, -1)
+            self._mean(float(self.first.edges[k]), float(self.second.edges[k])) for k in (0, -1)
         )
         x = np.linspace(low, high, 402)
         for _ in range(4):
@@ -201,12 +211,11 @@ def one_of(count: int, mu: float) -> LossDistribution:
     density, terms = single, 1
     for bit in bits:
         depth -= _AT_THE_END
-        density = _Sum(density, density, math.log(2.0), math.log(2.0)).fitted(depth)
+        density = _Sum(density, density, terms, terms).fitted(depth)
         terms *= 2
         if bit == "1":
             depth -= _AT_ONE_MORE
-            shares = math.log1p(1.0 / terms), math.log1p(terms)
-            density = _Sum(density, single, *shares).fitted(depth)
+            density = _Sum(density, single, terms, 1).fitted(depth)
             terms += 1
     panels = zip(
         density.edges[:-1].tolist(),

@@ -44,7 +44,7 @@ class BallsInBins(Sampler, kind="balls-in-bins"):
     drawn = "each {unit} in one of the {bins} steps of an epoch, at random"
     bins: Parameter[int] = Parameter(Integer(2, _MOST), "steps of an epoch", "T", kw_only=False)
     epochs: Parameter[int] = Parameter(
-        Integer(1, 1_000_000), "passes over the same bins", default=1
+        Integer(1, 1_000_000), "passes over the same bins", default=1, kw_only=False
     )
     fixed_adjacency = Adjacency.ADD_REMOVE
     references = ("chua2025balls", "feldman2025privacy")

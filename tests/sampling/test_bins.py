@@ -10,6 +10,9 @@ import pytest
 
 import dpacct as dp
 from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported
+from dpacct.pld import contour
+from dpacct.pld.allocation import one_of
+from dpacct.pld.loss import gaussian
 from dpacct.tree import Node
 from tests.cli.runner import run
 
@@ -148,3 +151,15 @@ def test_saved_and_on_the_command_line(tmp_path: Path) -> None:
     result = run("compose", str(file), "--delta", "1e-6", "--json")
     assert result.code == 0
     assert result.json["value"] == pytest.approx(0.857985977, abs=1e-9)
+
+
+@pytest.mark.parametrize("sigma", [1e5, 1e7])
+def test_under_vast_noise_a_mean_of_lognormals_is_normal(sigma: float) -> None:
+    """Shifts of the size of log 2 left losses of 1e-7 without digits: 19 s, and no answer."""
+    count = 1854
+    law, mu = one_of(count, 1.0 / sigma), 1.0 / (sigma * math.sqrt(count))
+    for way in (law, law.reversed()):
+        for epsilon in (0.0, 3.0 * mu):
+            result = contour.log_delta([(way, 12)], epsilon)
+            limit = contour.log_delta([(gaussian(mu), 12)], epsilon)
+            assert result.value == pytest.approx(limit.value, abs=1e-10 + result.error)
