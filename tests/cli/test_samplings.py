@@ -10,17 +10,17 @@ import pytest
 import dpacct as dp
 from tests.cli.runner import line
 
-BINS = "--sigma 1 --rate 0.01 --sampling balls-in-bins --epochs 1"
+BINS = "--sigma 2 --rate 0.1 --sampling balls-in-bins --epochs 1"
 USER = "--sigma 1.1 --rate 0.01 --steps 1000 --records-per-user 2"
 PLANS = {
-    BINS: (dp.BallsInBins(100)(dp.Gaussian(sigma=1)), "0.857985977"),
-    USER: (dp.RecordsPerUser(2, "0.01")(dp.Gaussian(sigma="1.1")) * 1000, "3.29422"),
+    BINS: dp.BallsInBins(10)(dp.Gaussian(sigma=2)),
+    USER: dp.RecordsPerUser(2, "0.01")(dp.Gaussian(sigma="1.1")) * 1000,
 }
 
 
 @pytest.mark.parametrize("words", PLANS)
 def test_each_command_answers_about_the_same_plan(words: str, tmp_path: Path) -> None:
-    plan, _ = PLANS[words]
+    plan = PLANS[words]
     delta = "1e-6" if words == BINS else "1e-5"
     file = tmp_path / "plan.toml"
     shown = json.loads(
@@ -32,15 +32,13 @@ def test_each_command_answers_about_the_same_plan(words: str, tmp_path: Path) ->
     assert again == line(f"eps {words} --delta {delta} --method exact --quiet").stdout
     back = json.loads(line(f"delta {words} --eps 1 --method exact --json").stdout)
     assert back["upper"] == plan.delta(1, method="exact").upper
-    for command in (
-        f"risk {words}",
-        f"report {words} --delta {delta} --unit user --adjacency add-remove",
-        f"compare {words} --delta {delta}",
-    ):
-        assert line(command).code == 0, command
+    asked = [f"risk {words}", f"compare {words} --delta {delta}"]
+    if words == USER:  # of bins a report takes seconds
+        asked.append(f"report {words} --delta {delta} --unit user --adjacency add-remove")
+    assert [line(command).code for command in asked] == [0] * len(asked)
     noise = words.split(maxsplit=2)[2]
-    found = json.loads(line(f"noise {noise} --eps 1 --delta {delta} --method exact --json").stdout)
-    assert found["upper"] > 0.5
+    least = json.loads(line(f"noise {noise} --eps 1 --delta {delta} --method exact --json").stdout)
+    assert least["upper"] > 0.5
 
 
 def test_steps_of_bins_are_whole_epochs() -> None:

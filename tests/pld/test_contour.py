@@ -125,6 +125,15 @@ def test_golden_deltas_of_laplace() -> None:
         assert abs(best.value - truth) <= 2.0 * best.error + 3e-13 * abs(truth), label(row)
 
 
+def test_a_few_rare_laplaces_near_the_mean() -> None:
+    """Was 1.5e-9 off with 1e-11 claimed; the truth is by quadrature."""
+    plan = dp.Poisson("0.00959")(dp.Laplace(b="1.629")) * 42
+    answer = plan.delta(epsilon=0.001458070146631783, method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= 0.0135447865819 + 5e-14 and answer.upper >= 0.0135447865819 - 5e-14
+    assert answer.upper - answer.lower < 1e-12
+
+
 @pytest.mark.parametrize("epsilon_0", [1.0, 30.0, 70.0, 100.0, 1000.0])
 @pytest.mark.parametrize("delta", [1e-8, 2.368e-5, 1e-2, 0.5])
 def test_one_laplace_step_near_its_largest_loss(epsilon_0: float, delta: float) -> None:
