@@ -122,7 +122,7 @@ def log_peak(c: Number) -> Number:
     >>> round(float(log_peak(1e16)) + math.log(1e16), 12)
     -1.0
     """
-    if isinstance(c, float):
+    if not isinstance(c, np.ndarray):  # a float, or one of mpmath's numbers
         return -c * math.log1p(1.0 / c) - math.log1p(c)
     value: Number = -c * np.log1p(1.0 / c) - np.log1p(c)
     return value
