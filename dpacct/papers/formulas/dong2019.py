@@ -41,7 +41,7 @@ def theorem4_2(mu: float, rate: float, epsilon: float) -> float:
 # Eq. (13)
 def c_p(mu: float, rate: float, alpha: float) -> float:
     """The least type II error at type I error `alpha` for one sampled Gaussian step."""
-    from scipy.special import ndtr
+    from scipy.special import ndtr, ndtri
 
     def sampled(x: float) -> float:
         return rate * definition2_6(mu, x) + (1.0 - rate) * (1.0 - x)
@@ -52,8 +52,12 @@ def c_p(mu: float, rate: float, alpha: float) -> float:
         return sampled(alpha)
     if alpha <= low:
         return fixed + low - alpha
-    # the inverse: sampled falls from 1 to `low` on (0, fixed]
-    return decreasing(lambda x: (sampled(x), math.nan), alpha, 0.0, fixed)
+
+    # the inverse: sampled falls from 1 to `low` on (0, fixed]; 1 less both sides, which cancels nowhere
+    def missing(x: float) -> float:
+        return -rate * float(ndtr(ndtri(x) + mu)) - (1.0 - rate) * x
+
+    return decreasing(lambda x: (missing(x), math.nan), alpha - 1.0, 0.0, fixed)
 
 
 # Corollary 5.4
