@@ -340,11 +340,11 @@ def test_forged_grids_prove_nothing_false() -> None:
 def test_what_lies_far_below_the_window_is_lifted_all_the_way() -> None:
     """Both factors below the window's first point, with room between."""
     grid = Mesh(True, 0.5, 64, -2, 5, (Cells(-9, -8),))
-    one = Masses(-9, (1 << 62, 1 << 61), 0)
-    product = grid._product(one, one)
+    factor = Masses(-9, (1 << 62, 1 << 61), 0)
+    product = grid._product(factor, factor)
     with precision(BITS):
         q_mass = sum((m * (-x).exp() for x, m in product.law(grid).atoms), arb(0))
-        right = sum((m * (-x).exp() for x, m in one.law(grid).atoms), arb(0)) ** 2
+        right = sum((m * (-x).exp() for x, m in factor.law(grid).atoms), arb(0)) ** 2
     assert product.first == -2 and q_mass > right * (1 - arb(2) ** -50)
 
 
