@@ -80,14 +80,14 @@ def source(url: str, **changes: Any) -> sources.Source:
 
 
 def fetch(url: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Path:
-    monkeypatch.setattr(sources, "known", lambda: {"toy": source(url, **changes)})
+    monkeypatch.setattr(sources, "by_name", lambda: {"toy": source(url, **changes)})
     return sources.fetch("toy", None)
 
 
 def test_what_arrives_whole_is_kept(cached: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     message: list[tuple[int, int | None]] = []
     with serving(CONTENT) as url:
-        monkeypatch.setattr(sources, "known", lambda: {"toy": source(url)})
+        monkeypatch.setattr(sources, "by_name", lambda: {"toy": source(url)})
         path = sources.fetch("toy", lambda got, total: message.append((got, total)))
     assert message[-1] == (len(CONTENT), len(CONTENT)) and len(message) > 1
     assert sources.fetch("toy") == path  # the server is gone: it is not asked again
