@@ -54,7 +54,7 @@ RANGES = {
     "whole, [1, 1000000000]": "clients coordinates local_steps rounds",
     "whole, [1, 1000000]": "epochs neighbours",
     "whole, [1, 10000]": "sensitivity",
-    "whole, [1, 1000]": "records",
+    "whole, [1, 1000]": "records records_per_user",
     "whole, [1, 1024]": "jobs",
     "whole, [1, 1e18]": "batch_size dataset_size queries",
     "whole, [2, 1000000000]": "clients k",
