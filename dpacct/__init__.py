@@ -23,12 +23,6 @@ if TYPE_CHECKING:
     from dpacct.auditing.audit import Audit as Audit
     from dpacct.auditing.audit import AuditBound as AuditBound
     from dpacct.auditing.audit import audit as audit
-    from dpacct.compose.adaptive import Filter as Filter
-    from dpacct.compose.adaptive import Odometer as Odometer
-    from dpacct.compose.certificate import Certificate as Certificate
-    from dpacct.compose.certificate import certificate as certificate
-    from dpacct.compose.group import Group as Group
-    from dpacct.compose.parallel import Parallel as Parallel
     from dpacct.errors import AssumptionViolated as AssumptionViolated
     from dpacct.errors import BudgetExceeded as BudgetExceeded
     from dpacct.errors import DpacctError as DpacctError
@@ -40,7 +34,6 @@ if TYPE_CHECKING:
     from dpacct.errors import OutsideDomain as OutsideDomain
     from dpacct.errors import Unreachable as Unreachable
     from dpacct.errors import Unsupported as Unsupported
-    from dpacct.fdp.tradeoff import TradeOff as TradeOff
     from dpacct.ledger.execution import Execution as Execution
     from dpacct.ledger.ledger import Ledger as Ledger
     from dpacct.mechanisms.custom import Custom as Custom
@@ -55,39 +48,46 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.randomized_response import LocalRandomizer as LocalRandomizer
     from dpacct.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpacct.mechanisms.staircase import Staircase as Staircase
-    from dpacct.pate.aggregator import GNMax as GNMax
-    from dpacct.pate.aggregator import LNMax as LNMax
-    from dpacct.pate.votes import Votes as Votes
+    from dpacct.plan.adaptive import Filter as Filter
+    from dpacct.plan.adaptive import Odometer as Odometer
+    from dpacct.plan.certificate import Certificate as Certificate
+    from dpacct.plan.certificate import certificate as certificate
+    from dpacct.plan.group import Group as Group
+    from dpacct.plan.node import Node as Node
+    from dpacct.plan.parallel import Parallel as Parallel
+    from dpacct.plan.samplers.bins import BallsInBins as BallsInBins
+    from dpacct.plan.samplers.fixed_size import WithoutReplacement as WithoutReplacement
+    from dpacct.plan.samplers.participation import Participation as Participation
+    from dpacct.plan.samplers.poisson import Poisson as Poisson
+    from dpacct.plan.samplers.records import RecordsPerUser as RecordsPerUser
+    from dpacct.plan.saved import from_dict as from_dict
+    from dpacct.plan.saved import from_json as from_json
+    from dpacct.plan.tradeoff import TradeOff as TradeOff
     from dpacct.report.document import ReportDocument as ReportDocument
     from dpacct.report.document import ReportSection as ReportSection
     from dpacct.report.plots import plot as plot
     from dpacct.report.report import Report as Report
     from dpacct.risk import Risk as Risk
     from dpacct.risk import calibrate_risk as calibrate_risk
-    from dpacct.sampling.bins import BallsInBins as BallsInBins
-    from dpacct.sampling.fixed_size import WithoutReplacement as WithoutReplacement
-    from dpacct.sampling.participation import Participation as Participation
-    from dpacct.sampling.poisson import Poisson as Poisson
-    from dpacct.sampling.records import RecordsPerUser as RecordsPerUser
     from dpacct.shuffling.shuffle import Shuffle as Shuffle
-    from dpacct.tree import Node as Node
-    from dpacct.tree import from_dict as from_dict
-    from dpacct.tree import from_json as from_json
     from dpacct.vocabulary import Adjacency as Adjacency
     from dpacct.vocabulary import Assumption as Assumption
     from dpacct.vocabulary import Side as Side
     from dpacct.vocabulary import Strength as Strength
     from dpacct.vocabulary import Unit as Unit
+    from dpacct.voting.aggregator import GNMax as GNMax
+    from dpacct.voting.aggregator import LNMax as LNMax
+    from dpacct.voting.votes import Votes as Votes
 
 _HOMES = {
     "answer": ("Answer", "Answers"),
     "answer.calibration": ("calibrate", "noise_multiplier"),
     "answer.table": ("Table", "table"),
     "auditing.audit": ("Audit", "AuditBound", "audit"),
-    "compose.adaptive": ("Filter", "Odometer"),
-    "compose.certificate": ("Certificate", "certificate"),
-    "compose.group": ("Group",),
-    "compose.parallel": ("Parallel",),
+    "plan.adaptive": ("Filter", "Odometer"),
+    "plan.certificate": ("Certificate", "certificate"),
+    "plan.group": ("Group",),
+    "plan.parallel": ("Parallel",),
     "errors": (
         "AssumptionViolated",
         "BudgetExceeded",
@@ -101,7 +101,7 @@ _HOMES = {
         "Unreachable",
         "Unsupported",
     ),
-    "fdp.tradeoff": ("TradeOff",),
+    "plan.tradeoff": ("TradeOff",),
     "ledger.execution": ("Execution",),
     "ledger.ledger": ("Ledger",),
     "mechanisms.custom": ("Custom",),
@@ -116,16 +116,17 @@ _HOMES = {
     "report.plots": ("plot",),
     "report.report": ("Report",),
     "report.document": ("ReportDocument", "ReportSection"),
-    "pate.aggregator": ("GNMax", "LNMax"),
-    "pate.votes": ("Votes",),
+    "voting.aggregator": ("GNMax", "LNMax"),
+    "voting.votes": ("Votes",),
     "risk": ("Risk", "calibrate_risk"),
-    "sampling.bins": ("BallsInBins",),
-    "sampling.fixed_size": ("WithoutReplacement",),
-    "sampling.participation": ("Participation",),
-    "sampling.poisson": ("Poisson",),
-    "sampling.records": ("RecordsPerUser",),
+    "plan.samplers.bins": ("BallsInBins",),
+    "plan.samplers.fixed_size": ("WithoutReplacement",),
+    "plan.samplers.participation": ("Participation",),
+    "plan.samplers.poisson": ("Poisson",),
+    "plan.samplers.records": ("RecordsPerUser",),
     "shuffling.shuffle": ("Shuffle",),
-    "tree": ("Node", "from_dict", "from_json"),
+    "plan.node": ("Node",),
+    "plan.saved": ("from_dict", "from_json"),
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),
 }
 _MODULES = ("auditing", "federated", "theorems")

@@ -26,7 +26,7 @@ from dpacct.declare.notebook import card
 from dpacct.declare.number import Number
 from dpacct.declare.rounding import up
 from dpacct.errors import Unreachable
-from dpacct.tree import Node, resolve_adjacency
+from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.vocabulary import Side, Strength
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def calibrate_risk(
     >>> f"{float(sigma):.4f}"  # 1/(z(0.999) - z(0.99))
     '1.3091'
     """
-    from dpacct.compose.search import making_plans
+    from dpacct.plan.search import making_plans
     from dpacct.pld.roots import real
 
     started = time.perf_counter()

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dpacct as dp
-from dpacct.compose import certified
 from dpacct.declare import rounding as words
+from dpacct.plan import certified
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
 from figures.panels import BROKEN, log_ticks

@@ -15,11 +15,11 @@ import numpy as np
 from dpacct.declare import rounding as words
 from dpacct.errors import DpacctError
 from dpacct.papers.registry import get
-from dpacct.pate.aggregator import GNMax
-from dpacct.pate.published import gaussian_votes, log_mismatch
-from dpacct.pate.votes import Votes
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
+from dpacct.voting.aggregator import GNMax
+from dpacct.voting.published import gaussian_votes, log_mismatch
+from dpacct.voting.votes import Votes
 from figures.panels import finish
 from figures.record import Record, Row
 
@@ -77,7 +77,7 @@ def divergence(route: str, sigma: int, first: int, second: int) -> float:
 
 def two_classes(first: int, second: int, sigma: int) -> float:
     """Theorem 14, corrected, for two classes: the third is too far behind to matter."""
-    from dpacct.pate.published import voting_rdp
+    from dpacct.voting.published import voting_rdp
 
     return float(voting_rdp(log_mismatch([first - second - 1], sigma), ORDER, sigma, 1.0))
 

@@ -8,9 +8,10 @@ from dpacct.declare.domain import POSITIVE, RATE, Real
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.opaque import ZCDP, ApproxDP, PureDP
-from dpacct.sampling.fixed_size import WithoutReplacement
-from dpacct.sampling.poisson import Poisson
-from dpacct.tree import Node, composed
+from dpacct.plan.combine import composed
+from dpacct.plan.node import Node
+from dpacct.plan.samplers.fixed_size import WithoutReplacement
+from dpacct.plan.samplers.poisson import Poisson
 
 
 def numbers(domain: Real) -> st.SearchStrategy[float]:

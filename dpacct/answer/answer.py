@@ -16,7 +16,7 @@ from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 if TYPE_CHECKING:
-    from dpacct.tree import Node
+    from dpacct.plan.node import Node
 
 SCHEMA = 1
 """Version of the JSON form."""

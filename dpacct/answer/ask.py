@@ -25,8 +25,8 @@ from dpacct.errors import DpacctError, InvalidArgument, NotCertified, OutsideDom
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
-    from dpacct.compose.certified import Proven
-    from dpacct.tree import Node
+    from dpacct.plan.certified import Proven
+    from dpacct.plan.node import Node
 
 EFFORT = 1.5
 """Seconds of CPU, estimated and never measured, that a proof may cost before auto takes another way."""
@@ -73,7 +73,7 @@ class Question(Record, ABC):
 
     def quick(self, plan: Any, adjacency: Adjacency | None) -> str:
         """The strongest method that answers in milliseconds."""
-        from dpacct.compose.questions import fast_method
+        from dpacct.plan.questions import fast_method
 
         return fast_method(plan, adjacency)
 
@@ -88,7 +88,7 @@ class Epsilon(Question):
 
     def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
         """Both ends, in balls."""
-        from dpacct.compose import certified
+        from dpacct.plan import certified
 
         target = DELTA.check("delta", self.delta)
         return certified.epsilon(
@@ -97,7 +97,7 @@ class Epsilon(Question):
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
         """By one method."""
-        from dpacct.compose import questions
+        from dpacct.plan import questions
 
         return questions.epsilon(plan, delta=self.delta, method=method, adjacency=adjacency)
 
@@ -116,7 +116,7 @@ class Delta(Question):
 
     def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
         """Both ends, in balls."""
-        from dpacct.compose import certified
+        from dpacct.plan import certified
 
         return certified.delta(
             plan, epsilon=self.epsilon, adjacency=adjacency, digits=digits, effort=effort
@@ -124,7 +124,7 @@ class Delta(Question):
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
         """By one method."""
-        from dpacct.compose import questions
+        from dpacct.plan import questions
 
         return questions.delta(plan, epsilon=self.epsilon, method=method, adjacency=adjacency)
 
@@ -169,7 +169,7 @@ class Boundary(Question):
     ) -> Proven:
         """One value proved to meet the target, and one beyond it proved not to."""
         from dpacct.answer.calibration import limits
-        from dpacct.compose import certified
+        from dpacct.plan import certified
 
         guess = self.compute(plan, adjacency, self.quick(plan, adjacency))
         low, high = limits(self.bounds, self.whole)
@@ -198,7 +198,7 @@ class Boundary(Question):
     ) -> Answer:
         """By one method; each is searched once."""
         from dpacct.answer.calibration import published, search
-        from dpacct.compose.routes import PUBLISHED
+        from dpacct.plan.routes import PUBLISHED
 
         if method in PUBLISHED:
             return published(plan, self.quantity, self.epsilon, self.delta, method)
@@ -218,7 +218,7 @@ class Boundary(Question):
 
     def quick(self, plan: Callable[..., Node], adjacency: Adjacency | None) -> str:
         """Each trial of the search takes its plan's own."""
-        from dpacct.compose.questions import QUICK
+        from dpacct.plan.questions import QUICK
 
         return QUICK
 
@@ -232,7 +232,7 @@ def pure(plan: Node, adjacency: Adjacency | None = None, method: str = "auto") -
     >>> print((dp.Laplace(b=2) * 3 + dp.RandomizedResponse(eps0="0.5")).epsilon(0))
     epsilon <= 2 upper, bound (pure), add-remove
     """
-    from dpacct.tree import resolve_adjacency
+    from dpacct.plan.node import resolve_adjacency
 
     if method not in ("auto", "exact"):
         message = "method must be auto or exact at delta 0, where losses are added up"
@@ -350,7 +350,7 @@ def ask_at(kind: type[Question], values: Any, plan: Any, **how: Any) -> Any:
 
 def known_method(method: str) -> str:
     """The name itself; raises `InvalidArgument` with the choices for another one."""
-    from dpacct.compose.routes import named
+    from dpacct.plan.routes import named
 
     return named(method).name if isinstance(method, str) and "@" not in method else method
 

@@ -22,7 +22,7 @@ from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
-    from dpacct.tree import Node
+    from dpacct.plan.node import Node
 
 _LEAST, _MOST = 1e-12, 1e15
 
@@ -53,7 +53,7 @@ def calibrate(
     >>> print(f"{float(answer):.6f}")
     0.611546
     """
-    from dpacct.compose.search import making_plans
+    from dpacct.plan.search import making_plans
 
     question = Boundary(epsilon=epsilon, delta=delta, name=name, bounds=bounds, whole=integer)
     return ask(question, making_plans(build), method=method, effort=effort, adjacency=adjacency)
@@ -72,7 +72,7 @@ def search(
     name: str,
 ) -> Answer:
     """The boundary by one method that is no proof."""
-    from dpacct.compose.search import Search
+    from dpacct.plan.search import Search
 
     started = time.perf_counter()
     target = float(epsilon), ln(delta)
@@ -134,9 +134,9 @@ def published(
     Raises `Unreachable` where the theorem's conditions can't be met, naming the least epsilon, and
     `Unsupported` where it is not about such a plan.
     """
-    from dpacct.compose.composition import Composition
-    from dpacct.compose.routes import PUBLISHED
-    from dpacct.tree import resolve_adjacency
+    from dpacct.plan.composition import Composition
+    from dpacct.plan.node import resolve_adjacency
+    from dpacct.plan.routes import PUBLISHED
 
     started = time.perf_counter()
     route = PUBLISHED[method]
@@ -190,7 +190,7 @@ def noise_multiplier(
     0.57938
     """
     from dpacct.mechanisms.gaussian import Gaussian
-    from dpacct.sampling.sampled import Sampler
+    from dpacct.plan.samplers.sampled import Sampler
 
     # What stands at its default of 1 gives way to the other form; None is not a number of steps.
     rate_known = RATE.check("sample_rate", sample_rate)

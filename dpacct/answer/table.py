@@ -15,7 +15,7 @@ from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
-    from dpacct.tree import Node
+    from dpacct.plan.node import Node
 
 _ENDS = ("value", "lower", "upper")
 

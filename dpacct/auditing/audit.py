@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from dpacct.answer import Answer
+    from dpacct.plan.node import Node
     from dpacct.report.plots.chart import Chart
-    from dpacct.tree import Node
     from dpacct.vocabulary import Adjacency
 
 DESIGN = Word("one-run", "two-worlds")
@@ -360,7 +360,7 @@ def _said(how: str, numbers: Sequence[float], count: int) -> str:
 
 def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit:
     """The audit beside what is proven about a plan."""
-    from dpacct.tree import resolve_adjacency
+    from dpacct.plan.node import resolve_adjacency
 
     resolved = resolve_adjacency(plan, adjacency)
     proven, p_value = _proven(plan, resolved, made.delta), None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpacct.declare.number import Number
-    from dpacct.tree import Node
+    from dpacct.plan.node import Node
     from dpacct.vocabulary import Adjacency
 
     Floats = NDArray[np.floating[Any]]

@@ -23,9 +23,9 @@ from dpacct.errors import InvalidArgument, NotCertified, Unreachable
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.federated import UDPFL, Client, FederatedPlan, Harmonized, Row
+    from dpacct.plan.node import Node
     from dpacct.report.about import About
     from dpacct.report.document import ReportSection
-    from dpacct.tree import Node
 
 _NOISE = {
     "sigma": Parameter(POSITIVE, "standard deviation / sensitivity (prifedsync: std / (2C))", "S"),

@@ -20,7 +20,7 @@ from dpacct.vocabulary import Strength
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.cli.words import Stated
-    from dpacct.tree import Node
+    from dpacct.plan.node import Node
 
 WIDTH = 100
 KNOWN = {

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.answer.ask import Boundary
     from dpacct.mechanisms.mechanism import Mechanism
+    from dpacct.plan.node import Node
+    from dpacct.plan.samplers.sampled import Sampler
     from dpacct.report.about import About
     from dpacct.report.assumptions import Declared
     from dpacct.report.document import ReportSection
-    from dpacct.sampling.sampled import Sampler
-    from dpacct.tree import Node
 
     Account = Callable[[Fraction], tuple[Answer, tuple[ReportSection, ...]]]
 
@@ -82,7 +82,7 @@ ONCE, ANYBODY = Steps.read({}, str), Meaning.read({}, str)
 
 def samplings() -> dict[str, type[Sampler]]:
     """The ways to draw a sample, by their words."""
-    from dpacct.sampling.sampled import Sampler
+    from dpacct.plan.samplers.sampled import Sampler
 
     return Sampler.by_word
 

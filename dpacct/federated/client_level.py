@@ -13,10 +13,10 @@ from dpacct.declare.record import Parameter
 from dpacct.errors import DpacctError, InvalidArgument, Unsupported
 from dpacct.federated.plan import FederatedPlan, Notion, Row, attempted
 from dpacct.mechanisms.gaussian import Gaussian
-from dpacct.sampling.fixed_size import WithoutReplacement
-from dpacct.sampling.participation import Participation
-from dpacct.sampling.poisson import Poisson
-from dpacct.tree import Node
+from dpacct.plan.node import Node
+from dpacct.plan.samplers.fixed_size import WithoutReplacement
+from dpacct.plan.samplers.participation import Participation
+from dpacct.plan.samplers.poisson import Poisson
 from dpacct.vocabulary import Adjacency, Unit
 
 _MULTIPLIER = Real("1e-3", "1e9", "both")
@@ -131,7 +131,7 @@ class ClientLevel(FederatedPlan):
     @property
     def mu_clt(self) -> float:
         """mu of the Gaussian limit, no bound on anything; infinite where there is none."""
-        from dpacct.compose.composition import Composition
+        from dpacct.plan.composition import Composition
 
         try:
             return Composition(self.tree(), self.adjacency).clt_mu

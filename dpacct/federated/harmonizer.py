@@ -21,10 +21,10 @@ from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.staircase import Staircase
-from dpacct.sampling.fixed_size import WithoutReplacement
-from dpacct.sampling.participation import Participation
-from dpacct.sampling.poisson import Poisson
-from dpacct.tree import Node
+from dpacct.plan.node import Node
+from dpacct.plan.samplers.fixed_size import WithoutReplacement
+from dpacct.plan.samplers.participation import Participation
+from dpacct.plan.samplers.poisson import Poisson
 
 NOISES: dict[str, str] = {"gaussian": "sigma", "laplace": "b", "staircase": "eps0"}
 """The mechanisms, and the name of the parameter that is their noise."""

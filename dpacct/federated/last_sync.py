@@ -17,8 +17,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from dpacct.plan.node import Node
 from dpacct.pld.roots import crossing
-from dpacct.tree import Node
 
 Floats = NDArray[np.float64]
 MOST_ROUNDS = 6

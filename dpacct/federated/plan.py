@@ -14,7 +14,7 @@ from dpacct.citations import Citation, statement
 from dpacct.declare.number import Number
 from dpacct.declare.record import Record
 from dpacct.errors import DpacctError
-from dpacct.tree import Node
+from dpacct.plan.node import Node
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 Notion = Literal["weak", "strong", "client", "record", "message"]

@@ -27,9 +27,9 @@ from dpacct.federated.plan import (
 from dpacct.federated.proved import Rounds
 from dpacct.federated.rounds_of_steps import theorem1_epsilon
 from dpacct.mechanisms.gaussian import Gaussian
-from dpacct.sampling.fixed_size import WithoutReplacement
-from dpacct.sampling.participation import Participation
-from dpacct.tree import Node
+from dpacct.plan.node import Node
+from dpacct.plan.samplers.fixed_size import WithoutReplacement
+from dpacct.plan.samplers.participation import Participation
 from dpacct.vocabulary import Side, Strength, Unit
 
 _COUNT = Integer(1, 10**12)

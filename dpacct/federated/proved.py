@@ -16,7 +16,7 @@ from functools import cached_property
 from dpacct.answer import Answer
 from dpacct.citations import MEAN_OF_ROUNDS
 from dpacct.errors import NotCertified
-from dpacct.tree import Node
+from dpacct.plan.node import Node
 from dpacct.vocabulary import Strength
 
 MOST_TERMS = 600

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from dpacct.compose.step_lattice import Lattice, lattice
+from dpacct.plan.step_lattice import Lattice, lattice
 from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 

@@ -12,7 +12,7 @@ from dpacct.declare.domain import DELTA, Integer
 from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.federated.harmonizer import Client
 from dpacct.federated.plan import Printed, Row, promised, published
-from dpacct.tree import Node
+from dpacct.plan.node import Node
 from dpacct.vocabulary import Strength, Unit
 
 _ROUNDS = Integer(1, 10**9)

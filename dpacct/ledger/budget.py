@@ -10,7 +10,7 @@ from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import shown, text
 from dpacct.declare.rounding import near
 from dpacct.errors import InvalidArgument
-from dpacct.tree import Node, resolve_adjacency
+from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Unit
 
 

@@ -11,10 +11,10 @@ from dpacct.declare.number import shown
 from dpacct.errors import AssumptionViolated, InvalidArgument
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
-from dpacct.sampling.fixed_size import WithoutReplacement
-from dpacct.sampling.poisson import Poisson
-from dpacct.sampling.sampled import SampledRelease, Sampler
-from dpacct.tree import Leaf, Node, resolve_adjacency
+from dpacct.plan.node import Leaf, Node, resolve_adjacency
+from dpacct.plan.samplers.fixed_size import WithoutReplacement
+from dpacct.plan.samplers.poisson import Poisson
+from dpacct.plan.samplers.sampled import SampledRelease, Sampler
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus
 
 CHANCE = 1e-9

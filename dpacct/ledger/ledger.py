@@ -23,7 +23,7 @@ from dpacct.ledger.budget import Budget
 from dpacct.ledger.execution import Execution
 from dpacct.ledger.rules import Planned, Terms
 from dpacct.ledger.store import Record, Store
-from dpacct.tree import Node
+from dpacct.plan.node import Node
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
 
 P = ParamSpec("P")

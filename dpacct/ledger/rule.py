@@ -11,13 +11,14 @@ from typing import Any, ClassVar
 
 from dpacct.answer import Answer
 from dpacct.citations import Citation
-from dpacct.compose.decision import Decision, cost, decide
 from dpacct.declare.domain import STEPS
 from dpacct.declare.number import shown
 from dpacct.errors import NotCertified, Unreachable
 from dpacct.ledger.budget import Budget
+from dpacct.plan.combine import Compose, Repeat, composed
+from dpacct.plan.decision import Decision, cost, decide
+from dpacct.plan.node import Leaf, Node
 from dpacct.pld.roots import first_miss, halved
-from dpacct.tree import Compose, Leaf, Node, Repeat, composed
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 Build = Callable[[float], Node]

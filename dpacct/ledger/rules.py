@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpacct.answer import Answer
 from dpacct.citations import DECLARED_PLAN, FILTER_RULE, FIXED_IN_ADVANCE, ODOMETER_RULE
-from dpacct.compose.decision import excess
 from dpacct.declare.number import shown
 from dpacct.errors import BudgetExceeded, InvalidArgument, LedgerDamaged, Unsupported
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.rule import Build, Charges, Rule, decided, epsilon
-from dpacct.tree import Node, from_dict
+from dpacct.plan.decision import excess
+from dpacct.plan.node import Node
+from dpacct.plan.saved import from_dict
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:
-    from dpacct.compose.adaptive import Filter
+    from dpacct.plan.adaptive import Filter
 
 _LOOP = 3  # equal releases in a row that look like a loop
 _FAR = 0.75  # of what a plan allows: a run that ends below is worth a warning
@@ -186,7 +187,7 @@ class Adaptive(Rule):
         self._filter = self._fresh()
 
     def _fresh(self) -> Filter:
-        from dpacct.compose.adaptive import Filter
+        from dpacct.plan.adaptive import Filter
 
         assert self.budget.epsilon is not None
         return Filter(
@@ -263,7 +264,7 @@ class Unlimited(Rule):
 
 def reading(budget: Budget, charges: Charges) -> Answer:
     """What an odometer reads after these charges."""
-    from dpacct.compose.adaptive import Odometer
+    from dpacct.plan.adaptive import Odometer
 
     odometer = Odometer(delta=budget.stated_delta, adjacency=budget.adjacency, unit=budget.unit)
     if charges.plan is not None:

@@ -12,7 +12,7 @@ from dpacct.declare.domain import did_you_mean
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
-from dpacct.tree.node import Fields
+from dpacct.plan.node import Fields
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:

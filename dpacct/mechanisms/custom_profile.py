@@ -13,8 +13,8 @@ from dpacct.citations import worst_pair
 from dpacct.declare.number import exact, shown, text
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers, unsaved
-from dpacct.tree.node import Fields
-from dpacct.tree.saved import take
+from dpacct.plan.node import Fields
+from dpacct.plan.saved import take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:

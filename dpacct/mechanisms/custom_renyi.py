@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.custom import Custom, called
-from dpacct.tree.node import Leaf
+from dpacct.plan.node import Leaf
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dpacct.plan.node import Leaf
     from dpacct.pld.pair import Pair, Scheme, Stated
-    from dpacct.tree.node import Leaf
 
 
 class _Normal(Mechanism):

@@ -9,9 +9,9 @@ from dpacct.citations import Citation
 from dpacct.declare.number import text
 from dpacct.declare.record import Record
 from dpacct.errors import Unsupported
-from dpacct.tree.facts import Facts
-from dpacct.tree.node import Fields, Leaf
-from dpacct.tree.saved import take
+from dpacct.plan.facts import Facts
+from dpacct.plan.node import Fields, Leaf
+from dpacct.plan.saved import take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from dpacct.plan.node import Leaf
     from dpacct.pld.pair import Stated
-    from dpacct.tree.node import Leaf
 
 
 GUARANTEE = Real(0, typical=(1e-2, 10))

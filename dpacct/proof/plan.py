@@ -16,11 +16,10 @@ from flint import arb, ctx
 from dpacct.errors import Unsupported
 from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
 from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.plan.node import Leaf, Node
+from dpacct.plan.samplers.sampled import NestedRelease, SampledRelease
 from dpacct.pld.loss import LossDistribution, laplace, normal
 from dpacct.pld.pair import Stated
-from dpacct.sampling.sampled import NestedRelease, SampledRelease
-from dpacct.tree import Node
-from dpacct.tree.node import Leaf
 from dpacct.vocabulary import Adjacency
 
 from .balls import ball

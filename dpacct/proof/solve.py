@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from dpacct.declare.number import ln
 from dpacct.errors import NotCertified
-from dpacct.tree import Node
+from dpacct.plan.node import Node
 from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure

@@ -18,7 +18,7 @@ from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Assumption, AssumptionStatus
 
 if TYPE_CHECKING:
-    from dpacct.tree import Node
+    from dpacct.plan.node import Node
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unreachabl
 from dpacct.report.sources import Source, of_answer, of_theorem, source
 
 if TYPE_CHECKING:
-    from dpacct.tree import Node
+    from dpacct.plan.node import Node
 
 
 RATES = ("0.1", "0.01", "0.001")
@@ -85,7 +85,7 @@ def is_quick(answer: Answer) -> bool:
     """
     import numpy as np
 
-    from dpacct.compose.composition import Composition
+    from dpacct.plan.composition import Composition
     from dpacct.pld.budget import metered
 
     plan, epsilon = answer.tree, float(answer)
@@ -227,7 +227,7 @@ def weighted(plan: Node, factor: int = 2) -> Node | None:
 
 def _changed(plan: Node, change: Callable[[Saved], Saved]) -> Node | None:
     """The plan of the saved form in which every node was changed, the innermost first."""
-    from dpacct.tree import from_dict
+    from dpacct.plan.saved import from_dict
 
     def walk(saved: Mapping[str, Any]) -> Saved:
         node = dict(saved)

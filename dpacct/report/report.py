@@ -20,9 +20,9 @@ from dpacct.vocabulary import Assumption, AssumptionStatus
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.plan.node import Node
     from dpacct.report.document import ReportDocument
     from dpacct.report.sources import Source
-    from dpacct.tree import Node
 
 SCHEMA = 1
 """Version of the JSON form."""

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.declare.record import Parameter
     from dpacct.mechanisms.mechanism import Mechanism
+    from dpacct.plan.node import Node
+    from dpacct.plan.samplers.sampled import Sampler
     from dpacct.report.about import About
-    from dpacct.sampling.sampled import Sampler
-    from dpacct.tree import Node
 
 
 Saved = Mapping[str, Any]
@@ -35,7 +35,7 @@ def _mechanism(saved: Saved) -> type[Mechanism] | None:
 
 
 def _sampler(saved: Saved) -> type[Sampler] | None:
-    from dpacct.sampling.sampled import Sampler
+    from dpacct.plan.samplers.sampled import Sampler
 
     return next((kind for kind in _below(Sampler) if kind.kind == saved["node"]), None)
 

@@ -26,7 +26,7 @@ from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import Number, ln
 from dpacct.errors import NotCertified
 from dpacct.mechanisms.randomized_response import LocalRandomizer
-from dpacct.tree.node import resolve_adjacency
+from dpacct.plan.node import resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 from . import bounds

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.compose.search import Search
-from dpacct.compose.trials import Trials, score
+from dpacct.plan.search import Search
+from dpacct.plan.trials import Trials, score
 from dpacct.pld.stable import TooFine
 
 

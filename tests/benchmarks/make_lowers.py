@@ -21,7 +21,7 @@ from bench.peers.ours import plan  # noqa: E402
 from bench.questions import Question  # noqa: E402
 
 import dpacct as dp  # noqa: E402
-from dpacct.compose import certified  # noqa: E402
+from dpacct.plan import certified  # noqa: E402
 
 LOWERS = HERE / "lowers.json"
 

@@ -22,13 +22,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-import dpacct.sampling
+import dpacct.plan.samplers
 from dpacct.answer import Answer
 from dpacct.declare.domain import RATE, Real
 from dpacct.declare.number import exact, fits
 from dpacct.mechanisms.mechanism import Mechanism
-from dpacct.sampling.sampled import Sampler
-from dpacct.tree import Node
+from dpacct.plan.node import Node
+from dpacct.plan.samplers.sampled import Sampler
 from dpacct.vocabulary import Adjacency, Strength
 from tests import work
 from tests.laws.brought import FORMS, Brought

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import dpacct as dp
 from dpacct.mechanisms import custom
 from dpacct.mechanisms.mechanism import Mechanism
-from dpacct.sampling.sampled import Sampler
+from dpacct.plan.samplers.sampled import Sampler
 from dpacct.vocabulary import Adjacency
 from tests.laws.brought import Brought
 from tests.laws.catalogue import (

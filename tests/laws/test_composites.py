@@ -7,7 +7,7 @@ import math
 import pytest
 
 import dpacct as dp
-from dpacct.tree import Node, resolve_adjacency
+from dpacct.plan.node import Node, resolve_adjacency
 from tests.laws.catalogue import COMPOSITES
 
 DELTA = 1e-5

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.answer import Answer
-from dpacct.tree import Node
+from dpacct.plan.node import Node
 from tests.laws.catalogue import (
     COMPOSED,
     PAIRED,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
-from dpacct.tree import Node, resolve_adjacency
+from dpacct.plan.node import Node, resolve_adjacency
 from tests.cli.runner import run
 from tests.laws.catalogue import COMPOSITES
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
-from dpacct.compose import decision
+from dpacct.plan import decision
 from tests.ledger.ledgers import BUDGET, OTHER, STEP, lines
 
 NAMES = [f"client {i}" for i in range(50)]

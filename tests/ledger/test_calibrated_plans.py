@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
-from dpacct.compose import certified
-from dpacct.compose.decision import decide, excess
+from dpacct.plan import certified
+from dpacct.plan.decision import decide, excess
 from dpacct.vocabulary import Adjacency
 from tests.cli.runner import run
 

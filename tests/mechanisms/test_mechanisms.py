@@ -20,9 +20,9 @@ from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.mechanisms.opaque import ZCDP, ApproxDP, PureDP
 from dpacct.mechanisms.staircase import Staircase
-from dpacct.sampling.fixed_size import WithoutReplacement
-from dpacct.sampling.poisson import Poisson
-from dpacct.tree.node import READERS, Leaf
+from dpacct.plan.node import READERS, Leaf
+from dpacct.plan.samplers.fixed_size import WithoutReplacement
+from dpacct.plan.samplers.poisson import Poisson
 from dpacct.vocabulary import Adjacency
 from tests.plans import mechanisms
 

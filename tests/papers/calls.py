@@ -38,7 +38,7 @@ def _follow(thing: Any, seen: set[str]) -> None:
         return
     if not isinstance(thing, types.FunctionType):
         owner = type(thing)  # an instance in a module: Guarantee(3.5, 0.67)
-        if owner.__module__.startswith("dpacct.compose.smallest_noise"):
+        if owner.__module__.startswith("dpacct.plan.smallest_noise"):
             _follow(owner, seen)
         return
     key = f"{thing.__module__}.{thing.__qualname__}"

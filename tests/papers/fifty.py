@@ -104,7 +104,7 @@ def fifty(module: str) -> types.ModuleType:
 
 OURS = (
     *("dpacct.papers.formulas.", "dpacct.pld.conversions", "dpacct.shuffling.published"),
-    *("dpacct.pate.published", "dpacct.compose.smallest_noise", "dpacct.compose.sampled_renyi"),
+    *("dpacct.voting.published", "dpacct.plan.smallest_noise", "dpacct.plan.sampled_renyi"),
     "dpacct.mechanisms.laws.staircase",
 )
 

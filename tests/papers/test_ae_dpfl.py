@@ -16,7 +16,7 @@ from dpacct.papers.formulas.ae_dpfl import (
     theorem14_corrected_instance,
     theorem14_corrected_knn,
 )
-from dpacct.pate.published import event_bound, gaussian_votes, voting_rdp
+from dpacct.voting.published import event_bound, gaussian_votes, voting_rdp
 
 VOTES = st.lists(st.integers(0, 80), min_size=2, max_size=6)
 SIGMA = st.floats(0.2, 20.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import dpacct as dp
-from dpacct.tree import Node
+from dpacct.plan.node import Node
 
 
 def _number(draw: np.random.Generator, low: float, high: float) -> str:

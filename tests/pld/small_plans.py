@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 
 import dpacct as dp
-from dpacct.tree import Node
+from dpacct.plan.node import Node
 
 DIGITS = 60
 _MOST = 3000

@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.compose.composition import Composition, Direction
-from dpacct.compose.routes import Lattice, Question
+from dpacct.plan.composition import Composition, Direction
+from dpacct.plan.node import Node
+from dpacct.plan.routes import Lattice, Question
 from dpacct.pld import brackets, contour
 from dpacct.pld.compose import compose, tilted_sum, window
 from dpacct.pld.grid import GridLaw
 from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.pieces import Cut
-from dpacct.tree import Node
 from tests.pld.make_brackets import width
 from tests.pld.random_plans import random_plan
 from tests.work import calls, memory

@@ -9,14 +9,14 @@ import pytest
 from scipy.special import logsumexp, ndtr
 
 import dpacct as dp
-from dpacct.compose.composition import Composition
-from dpacct.compose.routes import sources
+from dpacct.plan.composition import Composition
+from dpacct.plan.routes import sources
+from dpacct.plan.samplers.held import names_within
 from dpacct.pld import brackets
 from dpacct.pld.derived import backwards, mirrored, sampled
 from dpacct.pld.loss import gaussian
 from dpacct.pld.nested import Nested
 from dpacct.pld.pieces import Cut, Source
-from dpacct.sampling.held import names_within
 from dpacct.vocabulary import Adjacency
 
 STEP = dp.Gaussian(sigma=1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.compose.composition import Composition
+from dpacct.plan.composition import Composition
 from dpacct.pld.atoms import power
 from dpacct.pld.budget import metered, tabulated
 from dpacct.pld.nested import merged

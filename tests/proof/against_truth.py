@@ -29,8 +29,8 @@ from flint import acb, arb, ctx
 from mpmath import mp, mpf
 
 import dpacct as dp
-from dpacct.compose import certified
 from dpacct.errors import NotCertified
+from dpacct.plan import certified
 from tests.golden.golden_contour import gauss_legendre
 from tests.golden.golden_nodes import OracleError
 from tests.golden.golden_rows import Timeout, with_limit

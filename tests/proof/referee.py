@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 import dpacct as dp
-from dpacct.compose import certified
 from dpacct.declare.number import ln
 from dpacct.errors import NotCertified
+from dpacct.plan import certified
 from dpacct.proof.claims import decimal
 from dpacct.vocabulary import Strength
 from tests.work import limited

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.compose import certified
 from dpacct.errors import InvalidArgument
+from dpacct.plan import certified
 from dpacct.proof.check import check
 from dpacct.vocabulary import Side, Strength
 from tests.structure.project import ROOT

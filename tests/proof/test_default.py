@@ -7,7 +7,7 @@ import json
 import pytest
 
 import dpacct as dp
-from dpacct.compose import certified
+from dpacct.plan import certified
 from dpacct.proof import effort
 from dpacct.vocabulary import Strength
 from tests.cli.runner import line

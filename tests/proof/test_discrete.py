@@ -13,10 +13,11 @@ import pytest
 from flint import arb
 
 import dpacct as dp
-from dpacct.compose import certified
-from dpacct.compose.composition import Composition
 from dpacct.errors import NotCertified
 from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.plan import certified
+from dpacct.plan.combine import Under
+from dpacct.plan.composition import Composition
 from dpacct.proof import outcomes
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.claims import prove, sides
@@ -27,7 +28,6 @@ from dpacct.proof.outcomes import three_losses
 from dpacct.proof.plan import Step, read_plan
 from dpacct.proof.search import LatticeSeeker
 from dpacct.proof.whole import finite_sum
-from dpacct.tree.combine import Under
 from dpacct.vocabulary import Adjacency, Strength
 
 TABLES = (["0.2", "0.3", "0.5", "0"], ["0.3", "0.3", "0.3", "0.1"])

@@ -13,7 +13,7 @@ import pytest
 from flint import arb
 
 import dpacct as dp
-from dpacct.compose import certified
+from dpacct.plan import certified
 from dpacct.proof.balls import precision
 from dpacct.proof.check import check
 from dpacct.proof.choices import Unsound

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.compose import certified
 from dpacct.errors import DpacctError, NotCertified
+from dpacct.plan import certified
 from dpacct.proof.check import about, check
 from dpacct.proof.claims import Claim, prove, sides
 from dpacct.proof.effort import TooCostly, allowance

@@ -11,7 +11,7 @@ import pytest
 from flint import arb
 
 import dpacct as dp
-from dpacct.compose import certified
+from dpacct.plan import certified
 from dpacct.pld.loss import laplace
 from dpacct.pld.loss import normal as normal_law
 from dpacct.pld.pair import guarantee

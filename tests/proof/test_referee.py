@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.compose import certified
+from dpacct.plan import certified
 from tests.proof import referee
 
 TABLE = json.loads(referee.TABLE.read_text())

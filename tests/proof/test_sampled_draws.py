@@ -11,7 +11,7 @@ import pytest
 from flint import arb, arb_poly
 
 import dpacct as dp
-from dpacct.compose import certified
+from dpacct.plan import certified
 from dpacct.proof import between
 from dpacct.proof.balls import precision
 from dpacct.proof.between import Spaced, _ends, _fitted, _sticks, by_draws, residues

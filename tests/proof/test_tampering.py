@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.compose import certified
 from dpacct.errors import DpacctError
+from dpacct.plan import certified
 from dpacct.proof.check import check
 from tests.proof.edited import Path, changed
 

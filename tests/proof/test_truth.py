@@ -11,8 +11,8 @@ import pytest
 from mpmath import mp, mpf
 
 import dpacct as dp
-from dpacct.compose import certified
 from dpacct.errors import NotCertified
+from dpacct.plan import certified
 from dpacct.proof.claims import decimal
 from dpacct.vocabulary import Strength
 from tests.golden.golden_mpmath import delta_sampled

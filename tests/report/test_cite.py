@@ -12,9 +12,9 @@ import dpacct as dp
 from dpacct import citations
 from dpacct.bibliography import bibtex, itself, latex, reference, works
 from dpacct.citations import CONVERSION, Citation, by_id
-from dpacct.compose.routes import OFFERED, ROUTES
 from dpacct.errors import Unsupported
 from dpacct.papers.registry import get, ids, papers
+from dpacct.plan.routes import OFFERED, ROUTES
 from dpacct.report.sources import of_paper, source, works_of
 from tests.cli.runner import run
 from tests.report.plans import EXAMPLE, OPAQUE, example

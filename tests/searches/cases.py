@@ -14,7 +14,7 @@ from functools import reduce
 import numpy as np
 
 import dpacct as dp
-from dpacct.tree import Node
+from dpacct.plan.node import Node
 from tests.laws.brought import FORMS
 
 SEED = 20261119

@@ -48,12 +48,12 @@ TARGETS: dict[str, str] = {
     "dpacct/pld/moments.py": _CONTOURS,
     "dpacct/pld/contour.py": _CONTOURS,
     "dpacct/pld/lines.py": _CONTOURS,
-    "dpacct/compose/adaptive.py": "tests/compose/test_adaptive.py tests/ledger/test_ledger.py",
+    "dpacct/plan/adaptive.py": "tests/plan/test_adaptive.py tests/ledger/test_ledger.py",
     **{
         file: "tests/pld/test_roots.py tests/answer tests/pld/test_rare.py tests/laws/test_round_trips.py"
-        for file in ("dpacct/compose/search.py", "dpacct/pld/roots.py")
+        for file in ("dpacct/plan/search.py", "dpacct/pld/roots.py")
     },
-    "dpacct/compose/certified.py": f"tests/answer {_PROOFS}",
+    "dpacct/plan/certified.py": f"tests/answer {_PROOFS}",
     **{
         f"dpacct/proof/{name}.py": _PROOFS
         for name in ("moments", "direction", "solve", "far_search", "between", "rule")
@@ -70,23 +70,23 @@ NAMED: dict[str, tuple[str, str, str]] = {
         "(epsilons, epsilons, epsilons)",
     ),
     "guard of the filter": (
-        "dpacct/compose/adaptive.py",
+        "dpacct/plan/adaptive.py",
         "budget - 1e-13 * (1.0 + abs(log_share) + s * float(self.epsilon))",
         "budget",
     ),
     "rounding of the filter's moments": (
-        "dpacct/compose/adaptive.py",
+        "dpacct/plan/adaptive.py",
         "max(0.0, total) * (1.0 + SLACK)",
         "max(0.0, total)",
     ),
-    "union bound over orders": ("dpacct/compose/adaptive.py", " - math.log(share)", ""),
+    "union bound over orders": ("dpacct/plan/adaptive.py", " - math.log(share)", ""),
     "other end of a proved calibration": (
         "dpacct/proof/solve.py",
         "if at_low is not None and at_high is not None and at_low != at_high:",
         "if at_low is not None or at_high is not None:",
     ),
     "other end of a calibration": (
-        "dpacct/compose/search.py",
+        "dpacct/plan/search.py",
         "sure = trials.realised and result.lower > self.log_delta",
         "sure = True",
     ),
@@ -107,12 +107,12 @@ NAMED: dict[str, tuple[str, str, str]] = {
         "pass",
     ),
     "precision from the value": (
-        "dpacct/compose/questions.py",
+        "dpacct/plan/questions.py",
         "_UNIT * abs(log_value) if math.isfinite(log_value) else 0.0",
         "0.0",
     ),
     "group factor": (
-        "dpacct/compose/group.py",
+        "dpacct/plan/group.py",
         "log_profile(_composed(self.node, adjacency), share) + factor",
         "log_profile(_composed(self.node, adjacency), share)",
     ),
@@ -122,10 +122,10 @@ _NAMED_TESTS = {
     "dpacct/pld/contour.py": "tests/pld/test_charges.py",
     "dpacct/pld/pieces.py": "tests/pld/test_charges.py",
     "dpacct/pld/compose.py": "tests/pld/test_charges.py",
-    "dpacct/compose/questions.py": "tests/pld/test_charges.py",
-    "dpacct/compose/adaptive.py": "tests/compose/test_adaptive.py",
-    "dpacct/compose/group.py": "tests/compose/test_group_and_parallel.py",
-    "dpacct/compose/search.py": "tests/answer/test_calibration.py",
+    "dpacct/plan/questions.py": "tests/pld/test_charges.py",
+    "dpacct/plan/adaptive.py": "tests/plan/test_adaptive.py",
+    "dpacct/plan/group.py": "tests/plan/test_group_and_parallel.py",
+    "dpacct/plan/search.py": "tests/answer/test_calibration.py",
     "dpacct/proof/solve.py": "tests/answer/test_calibration.py tests/proof/test_certificate.py",
     "dpacct/mechanisms/laws/knots.py": "tests/mechanisms/test_custom.py",
 }

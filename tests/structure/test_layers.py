@@ -14,31 +14,33 @@ import pytest
 
 from tests.structure.project import ROOT, modules, relative
 
-FOUNDATION = {"vocabulary", "errors", "declare", "citations", "bibliography", "answer", "tree"}
+# `plan` has three layers of its own: what every mechanism is (a node), what wraps one, and what composes.
+ALGEBRA, SAMPLERS = "plan.node", "plan.samplers"
+LAYER = dict.fromkeys(("plan.node", "plan.combine", "plan.facts", "plan.saved"), ALGEBRA)
+FOUNDATION = {"vocabulary", "errors", "declare", "citations", "bibliography", "answer", ALGEBRA}
 LOSS = {"vocabulary", "errors", "declare", "citations", "pld"}
 STATED = FOUNDATION | LOSS
 MECHANISMS = STATED | {"mechanisms"}
-SAMPLED = MECHANISMS | {"sampling", "shuffling", "pate"}
-COMPOSE = SAMPLED | {"compose", "proof"}
-REPORT = COMPOSE | {"risk", "report"}
+SAMPLED = MECHANISMS | {SAMPLERS, "shuffling", "voting"}
+PLAN = SAMPLED | {"plan", "proof"}
+REPORT = PLAN | {"risk", "report"}
 PUBLIC = {""}  # `import dpacct` and `from dpacct import Name`
 
 MAY_IMPORT: dict[str, set[str]] = {
     "declare": {"vocabulary", "errors", "declare"},
     "pld": LOSS,
     **{package: FOUNDATION for package in FOUNDATION - {"declare"}},
-    "tree": STATED,
-    "proof": MECHANISMS | {"sampling", "proof"},  # it reads plans, and base pairs off mechanisms
+    ALGEBRA: STATED,
+    "proof": MECHANISMS | {SAMPLERS, "proof"},  # it reads plans, and base pairs off mechanisms
     "mechanisms": MECHANISMS,
-    "sampling": MECHANISMS | {"sampling"},
+    SAMPLERS: MECHANISMS | {SAMPLERS},
     "shuffling": MECHANISMS | {"shuffling"},
-    "pate": MECHANISMS | {"pate"},
-    "compose": COMPOSE,
-    "fdp": COMPOSE | {"fdp"},
-    "ledger": COMPOSE | {"ledger"},
-    "risk": COMPOSE | {"risk"},
-    "federated": COMPOSE | {"federated", "papers"},
-    "papers": SAMPLED | {"compose", "papers"} | PUBLIC,
+    "voting": MECHANISMS | {"voting"},
+    "plan": PLAN,
+    "ledger": PLAN | {"ledger"},
+    "risk": PLAN | {"risk"},
+    "federated": PLAN | {"federated", "papers"},
+    "papers": SAMPLED | {"plan", "papers"} | PUBLIC,
     "report": REPORT | {"papers", "sweep"},
     "auditing": REPORT | {"auditing"},
     "theorems": {"papers"},
@@ -49,23 +51,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dpacct_training": PUBLIC | {"dpacct_training"},
 }
 
-# The upward edges, all inside a function (docs/decisions/0003): a question is put to compose, or to the
-# search of a calibration; reading a saved tree needs the files that bring its kinds of node.
+# The upward edges, all inside a function (docs/decisions/0003): a question is put to plan.questions, or to
+# the search of a calibration; reading a saved tree needs the files that bring its kinds of node.
 NAMED_EXCEPTIONS = {
-    ("dpacct.answer.ask", "dpacct.compose.certified"),
-    ("dpacct.answer.ask", "dpacct.compose.questions"),
-    ("dpacct.answer.ask", "dpacct.compose.routes"),
-    ("dpacct.answer.calibration", "dpacct.compose.composition"),
-    ("dpacct.answer.calibration", "dpacct.compose.routes"),
-    ("dpacct.answer.calibration", "dpacct.compose.search"),
+    ("dpacct.answer.ask", "dpacct.plan.certified"),
+    ("dpacct.answer.ask", "dpacct.plan.questions"),
+    ("dpacct.answer.ask", "dpacct.plan.routes"),
+    ("dpacct.answer.calibration", "dpacct.plan.composition"),
+    ("dpacct.answer.calibration", "dpacct.plan.routes"),
+    ("dpacct.answer.calibration", "dpacct.plan.search"),
     ("dpacct.answer.calibration", "dpacct.mechanisms.gaussian"),
-    ("dpacct.answer.calibration", "dpacct.sampling.sampled"),
-    ("dpacct.tree.node", "dpacct.compose.questions"),
-    ("dpacct.tree.saved", "dpacct.compose.parallel"),
-    ("dpacct.tree.saved", "dpacct.mechanisms"),
-    ("dpacct.tree.saved", "dpacct.sampling"),
-    ("dpacct.tree.saved", "dpacct.shuffling.shuffle"),
-    ("dpacct.tree.saved", "dpacct.pate.voted"),
+    ("dpacct.answer.calibration", "dpacct.plan.samplers.sampled"),
+    ("dpacct.plan.node", "dpacct.plan.questions"),
+    ("dpacct.plan.saved", "dpacct.plan.parallel"),
+    ("dpacct.plan.saved", "dpacct.mechanisms"),
+    ("dpacct.plan.saved", "dpacct.plan.samplers"),
+    ("dpacct.plan.saved", "dpacct.shuffling.shuffle"),
+    ("dpacct.plan.saved", "dpacct.voting.voted"),
 }
 
 MODULES = dict(modules())
@@ -74,7 +76,11 @@ MODULES = dict(modules())
 def package(module: str) -> str:
     """'dpacct.pld.pair' -> 'pld'; 'dpacct' -> ''; the training package -> its name."""
     head, _, rest = module.partition(".")
-    return head if head == "dpacct_training" else rest.partition(".")[0]
+    first, _, inner = rest.partition(".")
+    inner = f"{first}.{inner.partition('.')[0]}"
+    if head == "dpacct_training":
+        return head
+    return SAMPLERS if inner == SAMPLERS else LAYER.get(inner, first)
 
 
 def is_type_checking(test: ast.expr) -> bool:
@@ -152,16 +158,16 @@ def test_the_table_has_no_cycle() -> None:
     [
         ("dpacct.pld.contour", "from dpacct.mechanisms import gaussian"),
         ("dpacct.pld.contour", "from dpacct.answer import Answer"),
-        ("dpacct.mechanisms.gaussian", "def f():\n    from ..compose import questions"),
+        ("dpacct.mechanisms.gaussian", "def f():\n    from ..plan import questions"),
         (
             "dpacct.mechanisms.gaussian",
             "import importlib\nimportlib.import_module('dpacct.cli.main')",
         ),
-        ("dpacct.tree.node", "from dpacct.compose import product"),
+        ("dpacct.plan.node", "from dpacct.plan import product"),
         ("dpacct.papers.formulas.balle_wang", "from dpacct.federated import plan"),
-        ("dpacct.compose.product", "from dpacct import risk"),
+        ("dpacct.plan.product", "from dpacct import risk"),
         ("dpacct.cli.eps", "import dpacct_training"),
-        ("dpacct.sampling.poisson", "import dpacct"),
+        ("dpacct.plan.samplers.poisson", "import dpacct"),
         ("dpacct.unheard_of.room", "import math"),
         ("dpacct_training.clip", "from dpacct.pld import pair"),
     ],
@@ -170,11 +176,9 @@ def test_a_forbidden_import_is_seen(
     name: str, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (
-        "curves",
-        "curves.pairs",
-        "compose",
-        "compose.questions",
-        "compose.product",
+        "plan",
+        "plan.questions",
+        "plan.product",
         "risk",
     ):
         monkeypatch.setitem(MODULES, f"dpacct.{module}", ROOT / "dpacct")
@@ -184,8 +188,8 @@ def test_a_forbidden_import_is_seen(
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("dpacct.tree.node", "def epsilon():\n    from dpacct.compose.questions import epsilon"),
-        ("dpacct.tree.node", "def epsilon():\n    from dpacct.compose import questions"),
+        ("dpacct.plan.node", "def epsilon():\n    from dpacct.plan.questions import epsilon"),
+        ("dpacct.plan.node", "def epsilon():\n    from dpacct.plan import questions"),
         ("dpacct.answer", "if TYPE_CHECKING:\n    from dpacct.pld.pair import Pairs"),
         (
             "dpacct.cli.eps",
@@ -195,6 +199,6 @@ def test_a_forbidden_import_is_seen(
     ],
 )
 def test_an_allowed_import_is_not(name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("curves.pairs", "compose.questions", "cli", "cli.output"):
+    for module in ("plan.questions", "cli", "cli.output"):
         monkeypatch.setitem(MODULES, f"dpacct.{module}", ROOT / "dpacct")
     assert breaches(name, ROOT / "dpacct" / "x.py", source) == []

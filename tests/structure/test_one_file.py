@@ -40,7 +40,7 @@ from fractions import Fraction
 
 from dpacct.declare.domain import RATE
 from dpacct.declare.record import Parameter
-from dpacct.sampling.sampled import Sampler
+from dpacct.plan.samplers.sampled import Sampler
 
 
 class TwoCoins(Sampler, kind="two-coins"):
@@ -111,15 +111,16 @@ class Twin(ClientLevel):
         return iter(())
 '''
 RUN = """
-import contextlib, importlib.util, io, json, sys
+import contextlib, importlib, importlib.util, io, json, sys
 folder, lines = sys.argv[1], json.loads(sys.argv[2])
-for name in ("mechanisms", "sampling", "federated"):  # as if the file lay in the package
+for name in ("mechanisms", "plan.samplers", "federated"):  # as if the file lay in the package
     spec = importlib.util.find_spec("dpacct." + name)
     spec.submodule_search_locations.append(folder + "/" + name)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    setattr(sys.modules["dpacct"], name, module)
+    package, _, last = ("dpacct." + name).rpartition(".")
+    setattr(importlib.import_module(package), last, module)
 from dpacct.cli import commands
 from dpacct.cli.main import main
 commands.__path__.append(folder + "/commands")
@@ -175,7 +176,7 @@ LINES = {
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("brought")
-    files = {"mechanisms/loud.py": MECHANISM, "sampling/coins.py": SAMPLER}
+    files = {"mechanisms/loud.py": MECHANISM, "plan.samplers/coins.py": SAMPLER}
     files |= {"commands/twice.py": COMMAND, "plan.toml": PLAN, "sweep.toml": SWEEP}
     files |= {"federated/twin.py": ALGORITHM, "twin.toml": TWIN}
     for name, text in files.items():

@@ -23,7 +23,7 @@ from dpacct.vocabulary import AssumptionStatus
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.cli.words import PlanFile
-    from dpacct.tree import Node
+    from dpacct.plan.node import Node
 
 _SLACK = Fraction(1, 10**9)
 """How far, relatively, an epsilon may be above a reported one: both are rounded ends of one number."""

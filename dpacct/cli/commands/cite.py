@@ -88,8 +88,8 @@ def _sources(word: str) -> list[Source]:
     from dpacct.bibliography import reference
     from dpacct.bibliography import works as bibliography
     from dpacct.citations import Citation, by_id
-    from dpacct.compose.routes import OFFERED
     from dpacct.papers.registry import UnknownName, ids, named, papers
+    from dpacct.plan.routes import OFFERED
     from dpacct.report.sources import of_answer, of_paper, of_theorem, source
 
     if word == "-" or word.lower().endswith(_SUFFIXES):

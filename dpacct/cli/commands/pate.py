@@ -18,13 +18,13 @@ from dpacct.declare.record import Maybe, Parameter, Switch, Usage
 from dpacct.declare.rounding import rounded
 from dpacct.declare.words import COUNT, Target
 from dpacct.errors import InvalidArgument
-from dpacct.pate.aggregator import Aggregator, GNMax, LNMax
+from dpacct.voting.aggregator import Aggregator, GNMax, LNMax
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.pate.release import Sanitized
-    from dpacct.pate.votes import Votes
-    from dpacct.pate.voting_cost import VotingCost
+    from dpacct.voting.release import Sanitized
+    from dpacct.voting.votes import Votes
+    from dpacct.voting.voting_cost import VotingCost
 
 
 _PUBLICATION = ("sanitize", "order", "beta", "release_sigma", "confidence", "seed")
@@ -196,8 +196,8 @@ class Pate(Command):
 
     def _read(self) -> tuple[Votes, Any]:
         """The votes, and what the student expects."""
-        from dpacct.pate.votes import Votes
-        from dpacct.pate.votes_file import read_rows
+        from dpacct.voting.votes import Votes
+        from dpacct.voting.votes_file import read_rows
 
         votes = Votes.read(self.votes)
         baseline = None

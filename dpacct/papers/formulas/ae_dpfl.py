@@ -10,8 +10,8 @@ import numpy as np
 from dpacct.papers import truths
 from dpacct.papers.formulas import dp_fed_ls, mironov2017, papernot2018
 from dpacct.papers.oracle import Comparison, Ends, oracle, proof, vanish
-from dpacct.pate import published
 from dpacct.pld import conversions
+from dpacct.voting import published
 
 
 # Lemma 8.1

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 import dpacct as dp
-from dpacct.compose.sampled_renyi import fixed_size as c_p_renyi
 from dpacct.papers import truths
 from dpacct.papers.oracle import Ends, oracle, proof
+from dpacct.plan.sampled_renyi import fixed_size as c_p_renyi
 from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
 

@@ -10,11 +10,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import dpacct as dp
-from dpacct.compose import sampled_renyi
-from dpacct.compose.smallest_noise import POISSON, UNIFORM
 from dpacct.papers import truths
 from dpacct.papers.formulas import mironov2017
 from dpacct.papers.oracle import Comparison, Drawn, Ends, Floats, oracle, proof, vanish
+from dpacct.plan import sampled_renyi
+from dpacct.plan.smallest_noise import POISSON, UNIFORM
 
 # Proposition 1
 Eigen: TypeAlias = list[tuple[float, list[float]]]

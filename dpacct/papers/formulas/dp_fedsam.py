@@ -10,10 +10,10 @@ from random import Random
 import numpy as np
 
 import dpacct as dp
-from dpacct.compose.sampled_renyi import by_quadrature as sampled_renyi
 from dpacct.papers import truths
 from dpacct.papers.formulas import balle2018, canonne2020, dong2019
 from dpacct.papers.oracle import Comparison, Drawn, Ends, oracle, proof, vanish
+from dpacct.plan.sampled_renyi import by_quadrature as sampled_renyi
 from dpacct.pld.roots import minimum
 
 

@@ -11,11 +11,11 @@ from random import Random
 import numpy as np
 
 import dpacct as dp
-from dpacct.compose.step_lattice import composed_delta
 from dpacct.errors import OutsideDomain
 from dpacct.papers import truths
 from dpacct.papers.formulas import dong2019, kairouz2015
 from dpacct.papers.oracle import Drawn, Ends, Floats, oracle, proof, vanish
+from dpacct.plan.step_lattice import composed_delta
 from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
 

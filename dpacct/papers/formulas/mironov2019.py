@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dpacct as dp
-from dpacct.compose.sampled_renyi import any_order as fractional
-from dpacct.compose.sampled_renyi import whole_order as integer
 from dpacct.papers.oracle import oracle
+from dpacct.plan.sampled_renyi import any_order as fractional
+from dpacct.plan.sampled_renyi import whole_order as integer
 
 __all__ = ["fractional", "integer", "removing"]
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from dpacct.papers.oracle import Ends, oracle
-from dpacct.pate import published
+from dpacct.voting import published
 
 
 # Lemma 4

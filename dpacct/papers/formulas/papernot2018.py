@@ -12,7 +12,7 @@ import numpy as np
 
 from dpacct.papers import truths
 from dpacct.papers.oracle import Ends, oracle
-from dpacct.pate import published
+from dpacct.voting import published
 
 
 # Proposition 7

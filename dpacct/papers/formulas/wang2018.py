@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dpacct as dp
-from dpacct.compose import sampled_renyi
 from dpacct.papers.oracle import oracle
+from dpacct.plan import sampled_renyi
 
 
 # Theorem 9 and Appendix B.5

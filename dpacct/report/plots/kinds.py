@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from dpacct.answer.calibration import calibrate
-from dpacct.compose.questions import fast_method
 from dpacct.declare.domain import DELTA
 from dpacct.declare.number import ln
 from dpacct.declare.rounding import compared_to, down, listed, more_or_less, near, up
 from dpacct.errors import DpacctError, NotCertified, OutsideDomain, Unreachable, Unsupported
+from dpacct.plan.node import resolve_adjacency
+from dpacct.plan.questions import fast_method
 from dpacct.pld import conversions
 from dpacct.pld.roots import minimum
 from dpacct.report.plots.chart import Axis, Band, Chart, Level, Line, Mark
 from dpacct.report.plots.style import VERMILION, method_name
-from dpacct.tree import resolve_adjacency
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from dpacct.answer import Answer
     from dpacct.declare.number import Number
+    from dpacct.plan.node import Node
     from dpacct.report.plots.chart import Column
-    from dpacct.tree import Node
 
 DEFAULT = ("exact", "rdp", "clt")
 """The methods that are compared by default."""

@@ -1,1 +1,0 @@
-"""From a plan to its composed curves, and from those to answers."""

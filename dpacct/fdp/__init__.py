@@ -1,1 +1,0 @@
-"""f-DP: trade-off functions as values. `TradeOff` is the one public name; docs/f-dp.md is the page."""

@@ -1,0 +1,1 @@
+"""Plans: the algebra of mechanisms and samples, what they compose to, adaptive use, trade-off functions."""

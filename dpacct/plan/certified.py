@@ -1,0 +1,272 @@
+"""Certified answers: the plan's laws in balls, the fast engine to steer, claims to prove.
+
+`epsilon`, `delta` and `parameter` return an answer with its certificate, a JSON object that
+`dpacct.proof.check` proves again.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from dpacct.answer import Answer
+from dpacct.citations import BALLS
+from dpacct.declare.domain import DELTA, EPSILON, Integer
+from dpacct.declare.number import Number, ln, text
+from dpacct.plan.composition import Composition
+from dpacct.plan.node import Node, resolve_adjacency
+from dpacct.vocabulary import Adjacency, Side, Strength
+
+if TYPE_CHECKING:
+    from dpacct.proof.solve import Certified, Plan
+
+DIGITS = 12
+"""Digits that lower and upper share by default: a relative width of 1e-12."""
+_DIGITS = Integer(3, 300)
+
+
+@dataclass(frozen=True)
+class Proven:
+    """An answer, and the JSON object that proves it."""
+
+    answer: Answer
+    certificate: dict[str, Any]
+
+
+def prepared(composition: Composition) -> Plan:
+    """A composition ready for certified questions; raises `Unsupported` if there is no proof."""
+    from dpacct.proof.solve import Plan
+
+    return Plan(composition.node, composition.adjacency, composition.upper, composition.lower)
+
+
+def plan(node: Node, adjacency: Adjacency | str | None = None) -> Plan:
+    """The plan ready for certified questions; raises `Unsupported` where there is no proof."""
+    return prepared(Composition(node, resolve_adjacency(node, adjacency)))
+
+
+def below(value: Fraction) -> float:
+    """The largest float that is not above the value.
+
+    >>> below(Fraction(1, 10)) <= Fraction(1, 10) < math.nextafter(below(Fraction(1, 10)), 1)
+    True
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) <= value else math.nextafter(nearest, -math.inf)
+
+
+def above(value: Fraction) -> float:
+    """The smallest float that is not below the value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def _proven(
+    quantity: str,
+    question: dict[str, Any],
+    ends: Certified,
+    composition: Composition,
+    started: float,
+    digits: int,
+    safe_end: Literal["upper", "lower"] = "upper",
+    *,
+    name: str = "",
+) -> Proven:
+    """The answer between two proven ends, and the certificate of the question; `name` of a parameter."""
+    from dpacct.proof.check import certificate
+    from dpacct.proof.claims import decimal, exact_text
+
+    node = composition.node
+    lower, upper = below(ends.lower), above(ends.upper)
+    # the value is what is promised: the safe end of a parameter, and where the dominating pair may not
+    # be realised; else what is between the ends
+    middle, value = (ends.upper, upper) if safe_end == "upper" else (ends.lower, lower)
+    if composition.lower is None and not name:
+        middle = (ends.lower + ends.upper) / 2
+        value = min(max(float(middle), lower), upper)
+    answer = Answer(
+        quantity=name or quantity,
+        value=value,
+        lower=lower,
+        upper=upper,
+        side=Side.TWO_SIDED,
+        strength=Strength.PROVED,
+        method="certified",
+        basis=(*composition.basis, BALLS),
+        assumptions=node.assumptions(composition.adjacency),
+        adjacency=composition.adjacency,
+        unit=node.unit,
+        tree=node,
+        seconds=time.perf_counter() - started,
+        log_value=ln(middle) if quantity == "delta" and middle > 0 else None,
+        extra={
+            "lower_decimal": decimal(ends.lower, digits + 6, up=False),
+            "upper_decimal": decimal(ends.upper, digits + 6, up=True),
+        },
+        safe_end=safe_end,
+    )
+    written = exact_text(ends.lower), exact_text(ends.upper)
+    return Proven(answer, certificate(quantity, question, *written, ends.claims))
+
+
+def epsilon(
+    node: Node,
+    *,
+    delta: Number,
+    adjacency: Adjacency | str | None = None,
+    digits: int = DIGITS,
+    effort: float = math.inf,
+) -> Proven:
+    """The least epsilon at delta, in a proven interval of relative width 10^-digits.
+
+    `effort` is the most a proof may cost, in seconds as estimated from the sizes of its sums (at most
+    60). Raises `NotCertified` where the width is not reached, `Unsupported` where there is no proof.
+
+    >>> import dpacct as dp
+    >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+    >>> epsilon(run, delta=1e-5, digits=20).answer.extra["upper_decimal"][:21]
+    '1.5153619166644847273'
+    """
+    from dpacct.proof.effort import FORCED, allowance
+
+    started = time.perf_counter()
+    target = DELTA.check("delta", delta)
+    digits = _DIGITS.check("digits", digits)
+    composition = Composition(node, resolve_adjacency(node, adjacency))
+    with allowance(min(effort, FORCED)):
+        ends = prepared(composition).epsilon(target, 10.0**-digits)
+    return _proven("epsilon", {"delta": text(target)}, ends, composition, started, digits)
+
+
+def delta(
+    node: Node,
+    *,
+    epsilon: Number,
+    adjacency: Adjacency | str | None = None,
+    digits: int = DIGITS,
+    effort: float = math.inf,
+) -> Proven:
+    """The least delta at epsilon, in a proven interval of relative width 10^-digits.
+
+    `effort` is the most a proof may cost, in seconds as estimated from the sizes of its sums (at most
+    60). Raises `NotCertified` where the width is not reached, `Unsupported` where there is no proof.
+
+    >>> import dpacct as dp
+    >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+    >>> delta(run, epsilon=1.5, digits=20).answer.extra["upper_decimal"][:24]
+    '0.0000115378673456327381'
+    """
+    from dpacct.proof.effort import FORCED, allowance
+
+    started = time.perf_counter()
+    at = EPSILON.check("epsilon", epsilon)
+    digits = _DIGITS.check("digits", digits)
+    composition = Composition(node, resolve_adjacency(node, adjacency))
+    with allowance(min(effort, FORCED)):
+        ends = prepared(composition).delta(at, 10.0**-digits)
+    return _proven("delta", {"epsilon": text(at)}, ends, composition, started, digits)
+
+
+def parameter(
+    build: Callable[[Fraction], Node],
+    *,
+    guess: float,
+    epsilon: Number,
+    delta: Number,
+    adjacency: Adjacency | str | None = None,
+    digits: int = DIGITS,
+    name: str = "parameter",
+    effort: float = math.inf,
+) -> Proven:
+    """A parameter's boundary near a guess: one end proven to meet the target, one proven not to.
+
+    `build` makes a plan from an exact value of the parameter, in which privacy must be monotone;
+    `guess` is what `dpacct.calibrate` finds; `effort` as in `epsilon`. Raises `NotCertified`.
+
+    >>> import dpacct as dp
+    >>> plan = lambda sigma: dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000
+    >>> proven = parameter(plan, guess=0.611546, epsilon=7, delta=1e-5, name="sigma")
+    >>> proven.answer.lower < 0.6115461 < proven.answer.upper + 1e-6, proven.answer.safe_end
+    (True, 'upper')
+    """
+    from dpacct.proof.effort import FORCED, allowance
+    from dpacct.proof.solve import boundary
+
+    started = time.perf_counter()
+    at, target = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
+    digits = _DIGITS.check("digits", digits)
+
+    def composed(x: Fraction) -> Composition:
+        node = build(x)
+        return Composition(node, resolve_adjacency(node, adjacency))
+
+    with allowance(min(effort, FORCED)):
+        ends, more_is_safer = boundary(
+            lambda x: prepared(composed(x)), guess, at, target, 10.0**-digits
+        )
+    safe, unsafe = (ends.upper, ends.lower) if more_is_safer else (ends.lower, ends.upper)
+    safe_end: Literal["upper", "lower"] = "upper" if more_is_safer else "lower"
+    composition = composed(safe)
+    question = _boundary(at, target, name, composition.node, build(unsafe), safe_end)
+    return _proven("parameter", question, ends, composition, started, digits, safe_end, name=name)
+
+
+def whole_parameter(
+    build: Callable[[int], Node],
+    *,
+    guess: int,
+    epsilon: Number,
+    delta: Number,
+    adjacency: Adjacency | str | None = None,
+    name: str = "steps",
+    effort: float = math.inf,
+) -> Proven:
+    """The largest whole number that meets the target, proven, with the next one proven not to.
+
+    Where the dominating pair may not be realised (fixed-size samples), the next one meets it no more
+    under that pair, and the upper end is one that surely misses it.
+
+    Privacy must not grow with the number; `guess` is what `dpacct.calibrate` finds. Raises
+    `NotCertified` where the guess is more than a few off, or too close to call.
+
+    >>> import dpacct as dp
+    >>> proven = whole_parameter(
+    ...     lambda n: dp.Gaussian(sigma=20) * n, guess=22, epsilon=1, delta=1e-6)
+    >>> int(proven.answer)
+    22
+    """
+    from dpacct.proof.effort import FORCED, allowance
+    from dpacct.proof.solve import whole_boundary
+
+    started = time.perf_counter()
+    at, target = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
+
+    def composed(count: int) -> Composition:
+        node = build(count)
+        return Composition(node, resolve_adjacency(node, adjacency))
+
+    with allowance(min(effort, FORCED)):
+        ends = whole_boundary(lambda n: prepared(composed(n)), guess, at, target)
+    count, most = int(ends.lower), int(ends.upper)
+    composition = composed(count)
+    question = _boundary(at, target, name, composition.node, build(most), "lower")
+    proven = _proven("parameter", question, ends, composition, started, DIGITS, "lower", name=name)
+    return replace(proven, answer=replace(proven.answer, value=float(count)))
+
+
+def _boundary(
+    epsilon: Fraction, delta: Fraction, name: str, meets: Node, fails: Node, safe_end: str
+) -> dict[str, Any]:
+    """What a certificate of a parameter is about: a plan that meets the target and one that does not."""
+    return {
+        "epsilon": text(epsilon),
+        "delta": text(delta),
+        "parameter": name,
+        "meets": meets.to_json(),
+        "fails": fails.to_json(),
+        "safe_end": safe_end,
+    }

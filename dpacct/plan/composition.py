@@ -1,0 +1,503 @@
+"""A plan as sums of independent losses: one list of (law, count) per direction and side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpacct.citations import Citation
+from dpacct.errors import Unsupported
+from dpacct.plan.node import Leaf, Node
+from dpacct.pld import brackets, contour
+from dpacct.pld.interval import Interval
+from dpacct.pld.moments import Part
+from dpacct.pld.nested import merged
+from dpacct.pld.outcomes import outcomes
+from dpacct.pld.pair import Moments, Pairs, Ways
+from dpacct.pld.pieces import Source, Sources
+from dpacct.pld.profile import Profile, Route
+from dpacct.pld.stable import Floats, TooFine
+from dpacct.pld.stack import Stack
+from dpacct.vocabulary import Adjacency
+
+from .low_sampling import FEW_HITS, LowSampling
+
+# relative error of a delta, and of an epsilon, above which another method is asked
+_USABLE, _ROUGH = 1e-6, 1e-6
+# steps up to which, and hits from which on, a contour comes before counts of large losses in a profile
+_FEW_STEPS, _SOME_HITS = 40, 0.25
+# what a profile's panels may miss where its readings are those of grids, 1e-4 wide
+_ON_GRIDS = 1e-4
+# relative rounding of the mass of open failures, and of what is added to it
+_MIXED = 4e-15
+# scales from which on delta may be as good as nothing, and the log of what is: a bound will do
+_FAR_OUT, _NOWHERE = 100.0, -20_000.0
+# log of what is below all floats
+_LEAST_LOG = -745.0
+
+# orders that are asked for one by one; more share their rules, those whose tilts differ by less than a factor
+_MANY = 64
+_ALIKE = 1.25
+
+
+def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
+    """Positions of the orders, in groups whose tilts differ by less than a factor."""
+    rank = np.argsort(orders)
+    level = np.floor(np.log(orders[rank] - 1.0) / math.log(_ALIKE))
+    yield from np.split(rank, np.flatnonzero(np.diff(level)) + 1)
+
+
+def _mixing(log_value: float) -> float:
+    """What a log probability is off by, as a sum or a difference with open failures, and as a float."""
+    return _MIXED + 4e-16 * abs(log_value) if math.isfinite(log_value) else 0.0
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction of the neighbouring relation: the laws of each release's loss, and how often each.
+
+    delta(eps) is the probability of an infinite loss, and E[(1 - e^{eps - L})_+] over the finite ones.
+    """
+
+    sources: Sources
+    tilt: float = 0.0  # where a similar plan was answered; 0: nothing is known
+
+    @cached_property
+    def log_kept(self) -> float:
+        """Log of the P-mass of finite losses."""
+        return sum(n * math.log1p(-source.infinite) for source, n in self.sources)
+
+    @cached_property
+    def failing(self) -> float:
+        """P-mass of infinite losses."""
+        return -math.expm1(self.log_kept)
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """What contours take; none where some law is only known in pieces."""
+        results = [(source.distribution, n) for source, n in self.sources]
+        parts = [(law, n) for law, n in results if law is not None]
+        return parts if len(parts) == len(results) else []
+
+    @cached_property
+    def stack(self) -> Stack | None:
+        """All of it as rows of one stack, where every law is some."""
+        stacks = [(law.stacked, n) for law, n in self.parts]
+        stacked = [(stack, n) for stack, n in stacks if stack is not None]
+        return Stack.joined(stacked) if stacked and len(stacked) == len(stacks) else None
+
+    @property
+    def has_contour(self) -> bool:
+        """Whether contours apply, and not just grids."""
+        return bool(self.parts)
+
+    @cached_property
+    def low_sampling(self) -> LowSampling | None:
+        """What is asked where few steps are expected to touch a record; None where many are."""
+        return LowSampling.of(self.parts) if self.log_kept == 0.0 else None
+
+    @property
+    def rare(self) -> LowSampling | None:
+        """The same where it comes before any contour."""
+        low = self.low_sampling
+        return low if low is not None and low.hits < FEW_HITS else None
+
+    # -- log delta -----------------------------------------------------------------------------
+
+    def _finite_log_delta(self, epsilon: float) -> Interval:
+        """Of the finite losses."""
+        solved = contour.log_delta(self.parts, epsilon, self.tilt)
+        if solved.error < _USABLE:
+            return solved
+        above = 0.0 if solved.resolved else min(0.0, solved.upper)
+        upper = min(above, contour.chernoff(self.parts, epsilon))
+        if upper >= _LEAST_LOG:  # else it is below all floats, as surely as by any method
+            upper = min(upper, contour.basic(self.parts, epsilon))
+        lower = min(upper, contour.least(self.parts, epsilon))
+        return Interval(upper, lower, upper, resolved=upper - lower < _USABLE)
+
+    def log_delta(self, epsilon: float) -> Interval:
+        """log delta, by what resolves it."""
+        if self.log_kept == 0.0 and self.parts and epsilon > _FAR_OUT * self.scale:
+            bound = contour.chernoff(self.parts, epsilon)
+            if bound < _NOWHERE:
+                return Interval(bound, -math.inf, bound)
+        if self.rare is not None:
+            log_delta = self.rare.question.log_delta(epsilon)
+            return log_delta or self._touched(epsilon, self.rare.log_touched)
+        solved = self._finite_log_delta(epsilon)
+        if not solved.resolved and self.low_sampling is not None:
+            return self.low_sampling.question.log_delta(epsilon) or solved
+        if self.log_kept == 0.0:
+            return solved
+        value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
+        return Interval(
+            value, lower - _mixing(lower), upper + _mixing(upper), solved.resolved, solved.tilt
+        )
+
+    def _touched(self, epsilon: float, most: float) -> Interval:
+        """By contours, and never above the probability that a record is touched at all."""
+        solved = self._finite_log_delta(epsilon)
+        if solved.upper <= most:
+            return solved
+        lower, value = min(solved.lower, most), min(solved.value, most)
+        return Interval(value, lower, most, solved.resolved, solved.tilt)
+
+    def _mixed(self, log_finite: float) -> float:
+        if self.log_kept == 0.0:
+            return log_finite
+        # the finite losses have no more than their own mass
+        return min(0.0, math.log(self.failing + math.exp(min(log_finite, self.log_kept))))
+
+    def estimate(self, epsilon: float) -> tuple[float, float]:
+        """Saddle-point estimate of log delta, and the tilt it was made at (0 where it needs none)."""
+        if self.rare is not None:
+            return self.rare.question.estimate(epsilon), 0.0
+        value, tilt = contour.estimate(self.parts, epsilon, self.tilt)
+        return (self._mixed(value) if math.isfinite(value) else value), tilt
+
+    def log_delta_bound(self, epsilon: float) -> float:
+        """A cheap upper bound of log delta, as smooth in the plan's parameters as delta."""
+        return self._mixed(contour.bound(self.parts, epsilon))
+
+    # -- epsilon ----------------------------------------------------------------------------
+
+    def epsilon(self, log_target: float) -> Interval:
+        """The least epsilon >= 0 with log delta at most the target."""
+        if self.log_kept == 0.0:
+            return self._epsilon(log_target)
+        # what is left of delta beside the open failures is a difference: move it by its rounding
+        target = math.exp(log_target)
+        excess, slack = target - self.failing, _mixing(log_target) * (target + self.failing)
+        if excess <= -slack:
+            return Interval(math.inf, math.inf, math.inf)
+        lower = self._epsilon(math.log(excess + slack))
+        if excess <= slack:
+            return Interval(lower.upper, lower.lower, math.inf, resolved=False)
+        upper = self._epsilon(math.log(excess - slack))
+        value = self._epsilon(math.log(excess))
+        return Interval(value.value, lower.lower, upper.upper, value.resolved)
+
+    def _epsilon(self, log_target: float) -> Interval:
+        """For the finite losses."""
+        if self.rare is not None and (rare := self.rare.question.epsilon(log_target)) is not None:
+            return rare
+        answer = contour.epsilon(self.parts, log_target)
+        if answer.error < _ROUGH * max(answer.value, 1e-300) or answer.upper == 0.0:
+            return replace(answer, lower=max(0.0, answer.lower))
+        if self.rare is None and self.low_sampling is not None:
+            low = self.low_sampling.question.epsilon(log_target)
+            if low is not None:
+                return low
+        lower, upper = contour.epsilon_bounds(self.parts, log_target)
+        return Interval(upper, lower, upper, resolved=upper == 0.0)
+
+    def surely_below(self, log_target: float, epsilon: float) -> bool:
+        """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
+        if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.parts:
+            return False
+        if self.rare is not None:
+            return self.rare.question.surely_below(log_target, epsilon)
+        return epsilon >= self.ceiling or contour.chernoff(self.parts, epsilon) < log_target
+
+    # -- curves ------------------------------------------------------------------------------
+
+    def log_profile(
+        self, epsilons: Floats, tolerance: float, faint: float
+    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Log delta at rising epsilons; how far the upper end is above it; where that is a mere bound.
+
+        From readings at few epsilons, where these tell. Of what is surely below `faint` there is a bound.
+        """
+        values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
+        last, bound = self._fades(epsilons, faint)
+        values[last:] = bound
+        if self.log_kept == 0.0:  # no loss reaches these
+            past = int(np.searchsorted(epsilons, self.ceiling))
+            values[past:], last = -math.inf, min(last, past)
+        values[:last], errors[:last] = self._profile(epsilons[:last], tolerance)
+        rough = np.isinf(errors)
+        errors[rough] = 0.0
+        return values, errors, rough & (values > faint)
+
+    def on_grids(self, epsilons: Floats, tolerance: float) -> Floats:
+        """Upper ends of log delta at rising epsilons, from grids; 0 where none spans the losses."""
+        values, errors = self._on_grids(epsilons, max(tolerance, _ON_GRIDS))
+        return np.where(np.isinf(errors), values, values + errors)
+
+    def chernoff(self, epsilon: float) -> float:
+        """Chernoff's bound on log delta; 0 where there is none."""
+        bounded = self.has_contour and self.log_kept == 0.0
+        return contour.chernoff(self.parts, epsilon) if bounded else 0.0
+
+    @cached_property
+    def _faded(self) -> dict[float, tuple[float, float, float]]:
+        """By what is faint: an epsilon where delta is not, one where it is, and the bound there."""
+        return {}
+
+    def _fades(self, epsilons: Floats, faint: float) -> tuple[int, float]:
+        """From which of the rising epsilons on Chernoff's bound is below this, and a bound there."""
+        clear, past, bound = self._faded.get(faint, (-math.inf, math.inf, -math.inf))
+        first, last = map(int, np.searchsorted(epsilons, (clear, past)))
+        while first < last:
+            middle = (first + last) // 2
+            at = float(epsilons[middle])
+            result = self.chernoff(at)
+            if result < faint:
+                last, past, bound = middle, at, result
+            else:
+                first, clear = middle + 1, at
+        self._faded[faint] = clear, past, bound
+        return last, bound
+
+    @cached_property
+    def _profile(self) -> Profile:
+        if self.kinked:
+            few = outcomes(merged(self.sources))
+            if few is not None:
+                return Profile(lambda at: (few[1].log_deltas(at), np.zeros(at.shape)), every=True)
+            return Profile(Route(self._by_contours), every=True)
+        routes = [Route(self._by_contours), Route(self._by_jumps)]
+        # where steps hardly ever touch the record few lines tell
+        rare = self.rare
+        if rare is not None and (rare.hits < _SOME_HITS or rare.steps > _FEW_STEPS):
+            routes.reverse()
+        return Profile(*routes)
+
+    @cached_property
+    def _on_grids(self) -> Profile:
+        return Profile(brackets.Ends(merged(self.sources)))
+
+    @cached_property
+    def _readings(self) -> contour.Readings:
+        return contour.Readings(self.parts)
+
+    def _by_contours(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """Upper ends of log delta at rising epsilons; the error of one that is not resolved is inf."""
+        if not self.parts:
+            return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
+        values, errors = self._readings(epsilons)
+        resolved = errors < _USABLE
+        values += np.where(resolved, np.log1p(np.where(resolved, errors, 0.0)), 0.0)
+        if self.log_kept < 0.0:
+            values = np.log(self.failing + np.exp(np.minimum(values, self.log_kept)))
+        return values, np.where(resolved, 0.0, math.inf)
+
+    def _by_jumps(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        low = self.low_sampling
+        if low is None:
+            return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
+        values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
+        for k, epsilon in enumerate(epsilons.tolist()):
+            log_delta = low.question.log_delta(epsilon)
+            if log_delta is not None:
+                values[k] = log_delta.upper
+            else:
+                values[k] = min(low.log_touched, low.question.bound(epsilon))
+                errors[k] = math.inf
+        return values, errors
+
+    @property
+    def scale(self) -> float:
+        """About the standard deviation of the loss."""
+        return math.sqrt(sum(n * source.variance for source, n in self.sources))
+
+    @property
+    def kinked(self) -> bool:
+        """Whether all losses are points."""
+        return bool(self.parts) and not any(law.branches for law, _ in self.parts)
+
+    @cached_property
+    def ceiling(self) -> float:
+        """What the sum of all finite losses never exceeds; inf where nothing is known."""
+        if self.parts:
+            return contour.ceiling(self.parts)
+        return sum(n * source.ceiling for source, n in self.sources)
+
+    @property
+    def largest(self) -> float:
+        """Of one release the largest loss; inf of several, whose sum hardly ever is the largest."""
+        return self.ceiling if [n for _, n in self.sources] == [1] else math.inf
+
+
+class Composition:
+    """The composed laws of a plan under one adjacency; `tilts`: where its directions were answered."""
+
+    def __init__(
+        self, node: Node, adjacency: Adjacency, tilts: Mapping[int, float] | None = None
+    ) -> None:
+        self.node = node
+        self.adjacency = adjacency
+        self._tilts = tilts or {}
+        self.releases: tuple[tuple[Leaf, int], ...] = node.releases()
+
+    @cached_property
+    def pairs(self) -> list[tuple[Pairs, int]]:
+        """The pairs of each leaf, with how often; raises `Unsupported` where a leaf has none."""
+        return [part for leaf, n in self.releases for part in leaf.repeated(n, self.adjacency)]
+
+    @cached_property
+    def renyi_only(self) -> list[tuple[Leaf, int]]:
+        """Leaves of which only a Renyi curve is known."""
+        return [(leaf, count) for leaf, count in self.releases if not leaf.has_pairs]
+
+    @property
+    def loose(self) -> bool:
+        """Whether moments may say more than the dominating pairs."""
+        return any(leaf.loose for leaf, _ in self.releases)
+
+    def _directions(self, sides: Sequence[tuple[Ways, int]]) -> list[Direction]:
+        most = max((len(ways) for ways, _ in sides), default=1)
+        results = []
+        for k in range(most):
+            counts: dict[Source, int] = {}
+            for ways, count in sides:
+                source = ways[k % len(ways)]
+                counts[source] = counts.get(source, 0) + count
+            sources = [(source, float(n)) for source, n in counts.items()]
+            results.append(Direction(sources, self._tilts.get(k, 0.0)))
+        return results
+
+    @cached_property
+    def upper(self) -> list[Direction]:
+        """Directions whose worst dominates the plan."""
+        return self._directions([(pairs.upper, count) for pairs, count in self.pairs])
+
+    @cached_property
+    def lower(self) -> list[Direction] | None:
+        """Directions that some data sets realise; None where `upper` itself is realised."""
+        if all(pairs.lower is None for pairs, _ in self.pairs):
+            return None
+        return self._directions([(pairs.lower or pairs.upper, n) for pairs, n in self.pairs])
+
+    @property
+    def scale(self) -> float:
+        """About the standard deviation of the loss, where no release is chosen by what came before it."""
+        steps = [(leaf.pairs(self.adjacency).upper[0], n) for leaf, n in self.releases]
+        return math.sqrt(sum(n * source.variance for source, n in steps))
+
+    @property
+    def log_touched(self) -> float:
+        """log of a bound of delta whatever the noise: that a record is touched at all; 0 if unknown."""
+        ways = [direction.low_sampling for direction in self.upper]
+        return max(0.0 if way is None else way.log_touched for way in ways)
+
+    @cached_property
+    def has_contour(self) -> bool:
+        """Whether contours apply to all of it; the lattice does in any case."""
+        return all(direction.has_contour for direction in (*self.upper, *(self.lower or ())))
+
+    def past_all_losses(self, epsilon: Fraction) -> bool:
+        """Whether the exact epsilon is at least the largest finite loss, known as exactly."""
+        total = Fraction(0)
+        for leaf, count in self.releases:
+            loss = leaf.largest_loss(self.adjacency)
+            if loss is None:
+                return False
+            total += count * loss
+        return epsilon >= total
+
+    def promised(self, delta: Fraction) -> float | None:
+        """The least epsilon that a lone release is stated to have at exactly this delta.
+
+        Where delta is all that fails openly, what is left of it is 0, which doubles cannot resolve.
+        """
+        if len(self.releases) != 1 or self.releases[0][1] != 1:
+            return None
+        results = [epsilon for epsilon, at in self.releases[0][0].promises if at <= delta]
+        return math.nextafter(float(min(results)), math.inf) if results else None
+
+    # -- moments ---------------------------------------------------------------------------------
+
+    @cached_property
+    def moments(self) -> list[list[tuple[Moments, int]]]:
+        """What bounds the moments of each release, with how often: one list per direction."""
+        sides = [(leaf.moments(self.adjacency), n) for leaf, n in self.releases]
+        most = max((len(ways) for ways, _ in sides), default=1)
+        return [[(ways[k % len(ways)], n) for ways, n in sides] for k in range(most)]
+
+    def renyi(self, order: float) -> float:
+        """Renyi DP at a real order above 1: the worse direction.
+
+        Raises `TooFine` for an order at which the moments are out of all proportion.
+        """
+        return max(self._divergence(way, order) for way in self.moments)
+
+    def renyi_at(self, orders: Floats) -> Floats:
+        """`renyi` at each order; many of them share the rules by which moments are summed."""
+        result = np.full(orders.shape, math.nan)
+        if orders.size > _MANY:
+            with np.errstate(all="ignore"):  # what is no number is asked for once more below
+                for group in _near_each_other(orders):
+                    tilts = orders[group] - 1.0
+                    with suppress(TooFine):
+                        ends = [log_moments(way, tilts) / tilts for way in self.moments]
+                        result[group] = np.max(ends, axis=0)
+        for missing in np.flatnonzero(~np.isfinite(result)).tolist():
+            result[missing] = self.renyi(float(orders[missing]))
+        return result
+
+    def _divergence(self, way: list[tuple[Moments, int]], order: float) -> float:
+        s = order - 1.0
+        if any(moments.infinite for moments, _ in way):
+            return math.inf
+        try:
+            with np.errstate(all="ignore"):  # what is no number is looked for below
+                value = float(log_moments(way, np.array([s]))[0]) / s
+        except TooFine:
+            value = math.nan
+        if math.isfinite(value):
+            return value
+        # the moment is no double, or out of reach, at an order where the divergence may well be known
+        if self.renyi_only:
+            return math.inf
+        if self.gaussian_mu_squared is not None:
+            return 0.5 * self.gaussian_mu_squared * order
+        largest = sum(n * moments.ceiling for moments, n in way)
+        if math.isfinite(largest):  # no divergence is more, and the gap falls as 1/order
+            return largest
+        raise TooFine
+
+    @cached_property
+    def gaussian_mu_squared(self) -> float | None:
+        """mu^2 of the plan if all of it is plain Gaussian, else None."""
+        parts = [(pairs.gaussian_mu, n) for pairs, n in self.pairs]
+        if any(mu is None for mu, _ in parts):
+            return None
+        return sum(n * mu * mu for mu, n in parts if mu is not None)
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """mu of the plan if all of it is plain Gaussian, else None."""
+        square = self.gaussian_mu_squared
+        return None if square is None else math.sqrt(square)
+
+    @cached_property
+    def clt_mu(self) -> float:
+        """mu of the Gaussian limit of the composition."""
+        total = sum(n * pairs.clt_mu_squared for pairs, n in self.pairs)
+        if not math.isfinite(total):
+            raise Unsupported("clt does not apply: the limit's mu is infinite", argument="method")
+        return math.sqrt(total)
+
+    @cached_property
+    def basis(self) -> tuple[Citation, ...]:
+        """Which theorems the pairs rest on."""
+        return tuple(dict.fromkeys(line for pairs, _ in self.pairs for line in pairs.basis))
+
+
+def log_moments(way: Sequence[tuple[Moments, int]], tilts: Floats) -> Floats:
+    """log E_P[e^{sL}] of a composition, s > 0: s times the Renyi divergence of order s + 1."""
+    total = np.zeros(tilts.shape)
+    for moments, count in way:
+        if moments.infinite:
+            return np.full(tilts.shape, math.inf)
+        total = total + count * moments.log_moments(tilts)
+    return total

@@ -1,0 +1,449 @@
+"""Node: what every part of a plan can do; Leaf: a single release."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, overload
+
+from dpacct.answer.ask import EFFORT
+from dpacct.citations import Citation
+from dpacct.declare.notebook import card
+from dpacct.declare.number import Number
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.plan.facts import Facts
+from dpacct.vocabulary import Adjacency, Assumption, Unit
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+
+    from dpacct.answer import Answer, Answers
+    from dpacct.pld.pair import Moments, Pairs
+
+    Numbers: TypeAlias = list[Any] | tuple[Any, ...] | NDArray[Any]
+
+SCHEMA = 1
+"""Version of the JSON form of a plan."""
+Fields = dict[str, Any]
+READERS: dict[str, Callable[[Fields], Node]] = {}
+"""How each kind of node is made from its fields: kind in JSON -> reader."""
+
+
+class Node(ABC):
+    """A plan, or a part of one: built from mechanisms, samplers, `+`, `*` and `under`."""
+
+    __array_ufunc__ = None  # a NumPy integer times a node is a repetition, not an array
+    kind: ClassVar[str]
+    facts: Facts
+    binds: ClassVar[int] = 3  # how tightly the printed form holds: 3 a call, 2 a product, 1 a sum
+
+    def __init_subclass__(cls, kind: str | None = None, **more: Any) -> None:
+        """Register the class under its name in JSON: a new node needs no list to be edited."""
+        super().__init_subclass__(**more)
+        if kind is not None:
+            if READERS.setdefault(kind, cls.from_fields) != cls.from_fields:
+                raise InvalidArgument(f"the kind of node {kind!r} is taken", argument="kind")
+            cls.kind = kind
+
+    @abstractmethod
+    def gather(self) -> Mapping[Leaf, int]:
+        """Each leaf, and how often it is released; `releases` keeps the result."""
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """The plans that this one is built around."""
+        return ()
+
+    @abstractmethod
+    def fields(self) -> Fields:
+        """What this node is made of, as JSON values."""
+
+    @classmethod
+    @abstractmethod
+    def from_fields(cls, fields: Fields) -> Node:
+        """The node made of these values, checked like arguments; takes what it reads out."""
+
+    # --- building
+
+    def __mul__(self, steps: int) -> Node:
+        """Repeat: `steps` independent releases, each on a fresh sample; a whole number to 10^15."""
+        from dpacct.plan.combine import repeated
+
+        return repeated(self, steps)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: Node) -> Node:
+        """Compose: this plan, then the other; the second may depend on what the first released."""
+        from dpacct.plan.combine import composed
+
+        return composed(self, other) if isinstance(other, Node) else NotImplemented
+
+    def __radd__(self, other: object) -> Node:
+        """Let `sum(plans)` start from 0."""
+        return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def under(self, adjacency: Adjacency | str | None = None, *, unit: Unit | str = "") -> Node:
+        """The same plan with its adjacency (and unit of privacy) declared.
+
+        Raises `InvalidArgument` if another one was declared, or the sampling fixes another one.
+
+        >>> import dpacct as dp
+        >>> dp.Gaussian(sigma=1).under("replace-one", unit="client").unit
+        <Unit.CLIENT: 'client'>
+        """
+        from dpacct.plan.combine import Under
+
+        word = None if adjacency is None else Adjacency.parse(adjacency, argument="adjacency")
+        whose = Unit.parse(unit, argument="unit") if unit else None
+        facts = self.facts
+        if word in (None, facts.declared) and whose in (None, facts.unit):
+            return self
+        return Under(self, word, whose)
+
+    # --- reading
+
+    @cached_property
+    def gathered(self) -> tuple[tuple[Leaf, int], ...]:
+        """What `gather` finds; uses of one held sample still apart."""
+        return tuple(self.gather().items())
+
+    @cached_property
+    def _releases(self) -> tuple[tuple[Leaf, int], ...]:
+        for leaf, _ in self.gathered:
+            together = leaf.together(self.gathered, self)
+            if together is not None:
+                return together
+        return self.gathered
+
+    def releases(self) -> tuple[tuple[Leaf, int], ...]:
+        """The plan as a multiset: (leaf, count) pairs, equal leaves merged, in order of appearance.
+
+        Raises `Unsupported` for a composition under one sample that has no closed form.
+
+        >>> import dpacct as dp
+        >>> (2 * (dp.Gaussian(sigma=1) * 3 + dp.Laplace(b=2))).releases()
+        ((Gaussian(sigma=1), 6), (Laplace(b=2), 2))
+        """
+        return self._releases
+
+    def equivalent(self, other: Node) -> bool:
+        """Whether both plans release the same leaves equally often, in whatever order.
+
+        >>> import dpacct as dp
+        >>> a, b = dp.Gaussian(sigma=1), dp.Laplace(b=1)
+        >>> (a + b).equivalent(b + a)
+        True
+        """
+        return dict(self.releases()) == dict(other.releases())
+
+    @property
+    def fixed_adjacency(self) -> Adjacency | None:
+        """The only adjacency the plan's sampling allows; None where any is possible."""
+        return self.facts.fixed
+
+    @property
+    def unit(self) -> Unit:
+        """Whose data the plan protects, as declared with `under`; a record's unless declared."""
+        return self.facts.unit or Unit.RECORD
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """What an answer about this plan takes on trust."""
+        results = [leaf.assumptions(adjacency) for leaf, _ in self.releases()]
+        return tuple(dict.fromkeys(assumption for some in results for assumption in some))
+
+    def citations(self) -> tuple[Citation, ...]:
+        """Where the plan's mechanisms and samplers come from."""
+        results = [leaf.citations() for leaf, _ in self.releases()]
+        return tuple(dict.fromkeys(citation for some in results for citation in some))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON values; numbers are exact text. `from_dict` reads it back.
+
+        >>> import dpacct as dp
+        >>> dp.Gaussian(sigma="1.1").to_dict()["sigma"]
+        '1.1'
+        """
+        return {"schema": SCHEMA, "node": self.kind, **self.fields()}
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """The plan as JSON text; `from_json` reads it back.
+
+        >>> import dpacct as dp
+        >>> dp.from_json(dp.Gaussian(sigma="1.1").to_json())
+        Gaussian(sigma=1.1)
+        """
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def to_toml(self) -> str:
+        """The plan as a plan file, which `dpacct compose`, `report` and `curve` read.
+
+        >>> import dpacct as dp
+        >>> print((dp.Poisson("0.01")(dp.Gaussian(sigma=1.1)) * 1000).to_toml(), end="")
+        [plan]
+        schema = 1
+        node = "repeat"
+        steps = 1000
+        of = {node = "poisson", rate = "0.01", of = {node = "gaussian", sigma = "1.1"}}
+        """
+        from dpacct.plan.saved import as_toml
+
+        lines = (f"{key} = {as_toml(value)}\n" for key, value in self.to_dict().items())
+        return "".join(["[plan]\n", *lines])
+
+    # --- questions, answered by compose (the one edge that points up)
+
+    @overload
+    def epsilon(
+        self,
+        delta: Number,
+        *,
+        method: str = ...,
+        effort: Number = ...,
+        adjacency: Adjacency | str | None = ...,
+    ) -> Answer: ...
+    @overload
+    def epsilon(
+        self,
+        delta: Numbers,
+        *,
+        method: str = ...,
+        effort: Number = ...,
+        adjacency: Adjacency | str | None = ...,
+    ) -> Answers: ...
+    def epsilon(
+        self,
+        delta: Any,
+        *,
+        method: str = "auto",
+        effort: Number = EFFORT,
+        adjacency: Adjacency | str | None = None,
+    ) -> Any:
+        """The smallest epsilon for which the plan is (epsilon, delta)-DP.
+
+        `delta` lies in [0, 1); many of them, in a list or array, give `Answers`. At 0 the largest losses of
+        the releases are added up, and where one has no end epsilon is infinite. `method` is "auto",
+        "exact", "rdp", "clt", ... or a theorem's id; auto is a proof that costs at most `effort` seconds,
+        as estimated beforehand, else the strongest quick method. Raises `InvalidArgument` out of range,
+        `Unsupported` where a method does not apply.
+
+        >>> import dpacct as dp
+        >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+        >>> f"{run.epsilon(delta=1e-5).value:.11f}"
+        '1.51536191666'
+        """
+        from dpacct.answer.ask import Epsilon, ask_at
+
+        return ask_at(Epsilon, delta, self, method=method, effort=effort, adjacency=adjacency)
+
+    @overload
+    def delta(
+        self,
+        epsilon: Number,
+        *,
+        method: str = ...,
+        effort: Number = ...,
+        adjacency: Adjacency | str | None = ...,
+    ) -> Answer: ...
+    @overload
+    def delta(
+        self,
+        epsilon: Numbers,
+        *,
+        method: str = ...,
+        effort: Number = ...,
+        adjacency: Adjacency | str | None = ...,
+    ) -> Answers: ...
+    def delta(
+        self,
+        epsilon: Any,
+        *,
+        method: str = "auto",
+        effort: Number = EFFORT,
+        adjacency: Adjacency | str | None = None,
+    ) -> Any:
+        """The smallest delta for which the plan is (epsilon, delta)-DP; `epsilon` >= 0, or an array.
+
+        Raises `InvalidArgument`, `Unsupported` where no method knows the plan, `NotCertified`.
+
+        >>> import dpacct as dp
+        >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+        >>> f"{run.delta(epsilon=1.5).value:.9e}"
+        '1.153786735e-05'
+        """
+        from dpacct.answer.ask import Delta, ask_at
+
+        return ask_at(Delta, epsilon, self, method=method, effort=effort, adjacency=adjacency)
+
+    def sharper(
+        self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
+    ) -> Answer | None:
+        """What a plan knows better than its composition, at this epsilon or delta; None: nothing."""
+        return None
+
+    def sharper_repeated(
+        self, times: int, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
+    ) -> Answer | None:
+        """The same of so many independent repetitions of it."""
+        return None
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the plan, and what it says of the data."""
+        facts = {
+            "releases": f"{self.facts.total:,}",
+            "adjacency": self.facts.declared or self.facts.fixed or "not said: add-remove",
+            "unit": self.facts.unit or "not said: record",
+        }
+        return card(repr(self), facts)
+
+    def rdp(
+        self, order: ArrayLike, *, adjacency: Adjacency | str | None = None
+    ) -> float | NDArray[np.floating[Any]]:
+        """Renyi DP at any real order above 1; an array gives an array.
+
+        Raises `InvalidArgument` for an order of 1 or less, and `Unsupported` where none is known.
+
+        >>> import dpacct as dp
+        >>> (dp.Gaussian(sigma=2) * 8).rdp(3)
+        3.0
+        """
+        from dpacct.plan import questions
+
+        return questions.rdp(self, order, adjacency=adjacency)
+
+    def profile(
+        self, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
+    ) -> NDArray[np.floating[Any]]:
+        """The privacy profile: the upper end of delta at each of many epsilons >= 0.
+
+        Raises `InvalidArgument`, and `Unsupported` where no pair is known.
+
+        >>> import dpacct as dp
+        >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
+        >>> [f"{delta:.3e}" for delta in run.profile([0, 1, 2])]
+        ['1.403e-01', '7.669e-04', '7.866e-08']
+        """
+        from dpacct.plan import questions
+
+        return questions.profile(self, epsilons, adjacency=adjacency)
+
+    def tradeoff(
+        self, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
+    ) -> float | NDArray[np.floating[Any]]:
+        """Least type II error of any test with type I error alpha in [0, 1], on the safe side.
+
+        Raises `InvalidArgument`, and `Unsupported` where no pair is known.
+
+        >>> import dpacct as dp
+        >>> f"{dp.Gaussian(sigma=1).tradeoff(0.05):.6f}"
+        '0.740489'
+        """
+        from dpacct.plan import questions
+
+        return questions.tradeoff(self, alpha, adjacency=adjacency)
+
+    def compare(
+        self,
+        *,
+        delta: Number | None = None,
+        epsilon: Number | None = None,
+        adjacency: Adjacency | str | None = None,
+    ) -> tuple[Answer, ...]:
+        """Every method that applies, the exact one first; give `delta` or `epsilon`.
+
+        Raises `InvalidArgument`.
+
+        >>> import dpacct as dp
+        >>> [answer.method for answer in dp.Gaussian(sigma=1).compare(delta=1e-5)]
+        ['exact', 'lattice', 'balle_wang.theorem8', 'rdp', 'rdp-mironov', 'clt']
+        """
+        from dpacct.plan import questions
+
+        return questions.compare(self, delta=delta, epsilon=epsilon, adjacency=adjacency)
+
+
+class Leaf(Node):
+    """A single release: the unit of accounting."""
+
+    has_pairs: ClassVar[bool] = True  # False where only a Renyi curve is known
+    loose: ClassVar[bool] = False  # whether its Renyi curve may say more than its dominating pair
+
+    def gather(self) -> Mapping[Leaf, int]:
+        """The leaf itself, with count 1."""
+        return {self: 1}
+
+    @abstractmethod
+    def pairs(self, adjacency: Adjacency) -> Pairs:
+        """The dominating pairs of the release; raises `Unsupported` where none is known."""
+
+    def repeated(self, count: int, adjacency: Adjacency) -> Sequence[tuple[Pairs, int]]:
+        """What dominates `count` releases, each chosen after the others: pairs, and how often each."""
+        return [(self.pairs(adjacency), count)]
+
+    def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
+        """What bounds the moments of one release's loss, one per direction."""
+        from dpacct.pld.pair import Moments
+
+        if not self.has_pairs:
+            return (Moments(lambda tilts: tilts * self.renyi(tilts + 1.0, adjacency)),)
+        return tuple(
+            Moments(source.log_moments, source.infinite, source.ceiling)
+            for source in self.pairs(adjacency).upper
+        )
+
+    def renyi(
+        self, orders: NDArray[np.floating[Any]], adjacency: Adjacency
+    ) -> NDArray[np.floating[Any]]:
+        """Renyi DP at these orders, for a leaf that has nothing better (`has_pairs` is False)."""
+        raise Unsupported(f"{self} gives its Renyi DP through its pairs", argument="method")
+
+    @abstractmethod
+    def in_sample(self, sampler: Any) -> Leaf:
+        """This release inside a sample; raises `Unsupported` where that has no known pair."""
+
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction | None:
+        """The epsilon at which one release is DP with delta 0; None where none is known."""
+        return None
+
+    def largest_loss(self, adjacency: Adjacency) -> Fraction | None:
+        """What no finite loss of one release exceeds, exactly; None where that is not known."""
+        return None
+
+    @property
+    def promises(self) -> tuple[tuple[Fraction, Fraction], ...]:
+        """(epsilon, delta) that a release is stated to have; most state none."""
+        return ()
+
+    def together(
+        self, gathered: tuple[tuple[Leaf, int], ...], node: Node
+    ) -> tuple[tuple[Leaf, int], ...] | None:
+        """All releases of `node`, where this leaf is only known with others of them; else None."""
+        return None
+
+    def grouped(self, size: int) -> Leaf | None:
+        """This release as so many units see it that change together; None where that is not known."""
+        return None
+
+    def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
+        """One leaf worth all of `releases` (this being the first) together, None if unknown."""
+        return None
+
+
+def resolve_adjacency(node: Node, adjacency: Adjacency | str | None = None) -> Adjacency:
+    """The adjacency a question is about: the one asked, else declared, else fixed, else add-remove.
+
+    Raises `InvalidArgument` if the plan declares another one, or its sampling fixes another one.
+    """
+    facts = node.facts
+    if adjacency is None:
+        return facts.declared or facts.fixed or Adjacency.ADD_REMOVE
+    asked = Adjacency.parse(adjacency, argument="adjacency")
+    for needed, why in ((facts.declared, "the plan declares"), (facts.fixed, "its sampling needs")):
+        if needed is not None and needed is not asked:
+            message = f"adjacency must be {needed}, which {why}, got {asked}"
+            raise InvalidArgument(message, argument="adjacency")
+    return asked

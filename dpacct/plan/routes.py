@@ -1,0 +1,576 @@
+"""Ways from a composition to an answer, by name. Each applies or refuses; none reinterprets."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TypeVar
+
+import numpy as np
+
+from dpacct.citations import (
+    BALLS,
+    CLOSED_FORM,
+    CONVERSION,
+    INVERSION,
+    LATTICE,
+    LIANG_POISSON,
+    LIANG_UNIFORM,
+    LIMIT,
+    MOMENTS_ABOVE,
+    Citation,
+)
+from dpacct.citations import MIRONOV as MIRONOV_CONVERSION
+from dpacct.declare.domain import Real
+from dpacct.declare.number import ln
+from dpacct.errors import InvalidArgument, NotCertified, Unreachable, Unsupported
+from dpacct.mechanisms.gaussian import Gaussian
+from dpacct.plan import smallest_noise
+from dpacct.plan.composition import Composition, Direction, log_moments
+from dpacct.plan.samplers.fixed_size import WithoutReplacement
+from dpacct.plan.samplers.poisson import Poisson
+from dpacct.plan.samplers.sampled import SampledRelease, Sampler
+from dpacct.pld import brackets, contour, conversions, rows
+from dpacct.pld.budget import MEMORY, WORK
+from dpacct.pld.conversions import gaussian_log_delta
+from dpacct.pld.interval import Interval
+from dpacct.pld.loss import gaussian
+from dpacct.pld.nested import merged
+from dpacct.pld.pair import Moments
+from dpacct.pld.pieces import Sources
+from dpacct.pld.roots import decreasing, halved, minimum
+from dpacct.pld.stable import TooFine, quiet
+from dpacct.vocabulary import Side, Strength
+
+_UNSPANNED = (
+    f"no lattice of {WORK:g} s and {MEMORY >> 30} GB spans the losses of this plan at this target, and the "
+    "value is withheld; method='rdp' has an upper bound at any size, and a larger delta or fewer steps "
+    "need a shorter lattice"
+)
+# relative error up to which an answer is called converged, and up to which the lattice isn't asked as well
+CONVERGED = 1e-9
+_ROUGH = 1e-5
+_LEAST_LOG = -745.0
+WIDTH = 1e-4
+"""Relative width of the lattice's bracket that is aimed at."""
+WIDTHS = Real("1e-9", "0.1", "both")
+"""Those that may be asked for, as in method="lattice@1e-6"."""
+# of proofs: the width, and a float is taken for every number that it may stand for
+_PROVED = 4e-10
+_ROUNDING = Fraction(1, 10**12)
+# of published guarantees
+_HALVED = 1e-12
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A value with its known ends (None: unknown) and grade; for delta all three are logarithms."""
+
+    value: float
+    lower: float | None
+    upper: float | None
+    strength: Strength
+    basis: tuple[Citation, ...]
+
+    @property
+    def side(self) -> Side:
+        """Which ends are known."""
+        if self.upper is None:
+            return Side.NONE
+        return Side.UPPER if self.lower is None else Side.TWO_SIDED
+
+
+_Way = TypeVar("_Way")
+
+
+@dataclass(frozen=True)
+class Question:
+    """Epsilon at this log delta; or else log delta at this epsilon. All laws of a plan are asked the same."""
+
+    of_epsilon: bool
+    at: float
+
+    def pick(self, epsilon: _Way, log_delta: _Way) -> _Way:
+        """Which of two ways answers it."""
+        return epsilon if self.of_epsilon else log_delta
+
+    def point(self, answer: float) -> tuple[float, float]:
+        """(log delta, epsilon) if this is the answer: where a bound may show that it is less."""
+        return (self.at, answer) if self.of_epsilon else (answer, self.at)
+
+
+class Route(ABC):
+    """One way from a composition to epsilon or delta."""
+
+    name: str
+
+    @abstractmethod
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """Epsilon or log delta; raises `Unsupported` where the route does not apply."""
+
+
+class Formulas(Route):
+    """A route that has a formula of its own for either question."""
+
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """By the formula of this question."""
+        return question.pick(self.epsilon, self.log_delta)(plan, question.at)
+
+    @abstractmethod
+    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        """Epsilon at this log delta."""
+
+    @abstractmethod
+    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        """Log delta at this epsilon."""
+
+
+# -- moments of real order, optimised continuously, and a published conversion ------------------------
+
+
+@dataclass(frozen=True)
+class Renyi(Route):
+    """Upper bounds from moments; `at_epsilon` and `at_delta` are the conversion, per order."""
+
+    name: str
+    basis: Citation
+    at_delta: Callable[[float, float, float], float]  # (log moment, s, log delta) -> epsilon
+    at_epsilon: Callable[[float, float, float], float]  # (log moment, s, epsilon) -> log delta
+
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """By the order whose conversion is the best."""
+        convert = question.pick(self.at_delta, self.at_epsilon)
+
+        def for_direction(way: list[tuple[Moments, int]]) -> float:
+            def bound(log_s: float) -> float:
+                s = math.exp(log_s)
+                try:
+                    with quiet():
+                        moment = float(log_moments(way, np.array([s]))[0])
+                except TooFine:  # an order far outside the useful range
+                    return math.inf
+                return convert(moment, s, question.at) if math.isfinite(moment) else math.inf
+
+            return minimum(bound, math.log(1e-8), math.log(1e12))
+
+        best = max(for_direction(way) for way in plan.moments)
+        value = max(0.0, best) * (1.0 + 1e-13) if question.of_epsilon else min(0.0, best + 1e-13)
+        return Finding(value, None, value, Strength.BOUND, (self.basis,))
+
+
+CANONNE = Renyi(
+    "rdp",
+    CONVERSION,
+    conversions.epsilon,
+    conversions.log_delta,
+)
+MIRONOV = Renyi(
+    "rdp-mironov",
+    MIRONOV_CONVERSION,
+    conversions.mironov_epsilon,
+    conversions.mironov_log_delta,
+)
+
+
+# -- losses on a grid, rounded up and down, so that the truth lies between -----------------------------
+
+_Ask = Callable[[Direction, Interval | None], Interval | None]
+
+
+def sources(direction: Direction) -> Sources:
+    """What grids are asked about: all losses of one direction."""
+    return merged(direction.sources)
+
+
+@dataclass(frozen=True)
+class Lattice(Route):
+    """Tilted FFT composition of an upper and a lower lattice law; for any law at all.
+
+    A plan too large to reach the width within the memory it may use gets the bracket that was reached.
+    """
+
+    width: float = WIDTH
+
+    name = "lattice"
+
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """From two grids of losses, of which one says too much and one too little."""
+        if plan.renyi_only:
+            message = (
+                f"method 'lattice' needs a dominating pair, and {plan.renyi_only[0][0]!r} has none"
+            )
+            raise Unsupported(message, argument="method")
+
+        def ask(way: Direction, best: Interval | None) -> Interval | None:
+            if way.stack is not None:
+                return question.pick(rows.epsilon, rows.log_delta)(way.stack, question.at)
+            if best is not None and (
+                (question.of_epsilon and _largest(way) <= best.lower)
+                or _below(way, *question.point(best.lower))
+            ):
+                return None
+            if question.of_epsilon:
+                return brackets.epsilon(sources(way), question.at, self.width)
+            return brackets.log_delta(sources(way), question.at, self.width)
+
+        try:
+            return self._bracket(plan, ask, log_scale=not question.of_epsilon)
+        except TooFine as error:
+            raise NotCertified(_UNSPANNED) from error
+
+    def _bracket(self, plan: Composition, ask: _Ask, log_scale: bool) -> Finding:
+        upper = _worst(plan.upper, ask)
+        value = 0.5 * (upper.lower + upper.upper) if upper.lower > -math.inf else upper.upper
+        lower = upper.lower
+        if plan.lower is not None:
+            lower = _worst(plan.lower, ask).lower
+        size = 1.0 if log_scale or value <= 0.0 or value == math.inf else value
+        sharp = upper.upper == upper.lower or upper.upper - upper.lower <= 2.0 * CONVERGED * size
+        return Finding(
+            value=value,
+            lower=min(lower, value),
+            upper=upper.upper,
+            strength=Strength.CONVERGED if sharp else Strength.BOUND,
+            basis=(*plan.basis, LATTICE),
+        )
+
+
+def _worst(directions: list[Direction], ask: _Ask) -> Interval:
+    """The bracket of the largest; a direction that a cheap bound shows to be below it is left out."""
+    best: Interval | None = None
+    for direction in directions:
+        result = ask(direction, best)
+        if result is not None:
+            best = result if best is None else best.larger(result)
+    assert best is not None
+    return best
+
+
+def _largest(direction: Direction) -> float:
+    """What no loss of the direction exceeds, or hardly ever; inf where losses can be infinite."""
+    if direction.log_kept < 0.0:
+        return math.inf
+    return float(sum(count * source.span(-745.0)[1] for source, count in direction.sources))
+
+
+def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
+    """Whether a cheap bound shows delta(epsilon) < e^log_target."""
+    if direction.log_kept < 0.0 or not math.isfinite(epsilon) or log_target == -math.inf:
+        return False
+    return brackets.surely_below(sources(direction), epsilon, log_target)
+
+
+def narrowed(finding: Finding, plan: Composition, question: Question) -> Finding:
+    """A finding that no contour resolves, intersected with the lattice's bracket."""
+    try:
+        return intersection(finding, Lattice().answer(plan, question))
+    except NotCertified:
+        return finding
+
+
+def intersection(finding: Finding, lattice: Finding) -> Finding:
+    """What two brackets of one number leave; where rounding parts them, what holds is the lattice's."""
+    assert finding.lower is not None and finding.upper is not None
+    assert lattice.lower is not None and lattice.upper is not None
+    lower, upper = max(finding.lower, lattice.lower), min(finding.upper, lattice.upper)
+    if not lower <= upper:
+        lower, upper = lattice.lower, lattice.upper
+    value = min(max(lattice.value, lower), upper)
+    basis = tuple(dict.fromkeys((*finding.basis, *lattice.basis)))
+    return Finding(value, lower, upper, lattice.strength, basis)
+
+
+# -- moments of the dominating pairs, inverted on a contour in the complex plane ------------------------
+
+
+class Exact(Route):
+    """Composition of the dominating pairs, to rounding."""
+
+    name = "exact"
+
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """By contours; by a grid where some law has none."""
+        if not plan.has_contour:
+            return Lattice().answer(plan, question)
+
+        def ask(way: Direction, best: Interval | None) -> Interval | None:
+            if best is not None and way.surely_below(*question.point(best.lower)):
+                return None
+            return question.pick(way.epsilon, way.log_delta)(question.at)
+
+        result, resolved = self._finding(plan, ask, relative=question.of_epsilon)
+        # a delta that is surely below all floats needs no narrowing
+        nothing = not question.of_epsilon and result.upper is not None and result.upper < _LEAST_LOG
+        if not (resolved or nothing):
+            result = narrowed(result, plan, question)
+        return _lesser(result, CANONNE.answer(plan, question)) if plan.loose else result
+
+    def _finding(self, plan: Composition, ask: _Ask, relative: bool) -> tuple[Finding, bool]:
+        upper = _worst(plan.upper, ask)
+        lower = upper if plan.lower is None else _worst(plan.lower, ask)
+        error = max(_error(upper, relative), _error(lower, relative))
+        resolved = upper.resolved and lower.resolved and error <= _ROUGH
+        accurate = resolved and error <= CONVERGED
+        finding = Finding(
+            value=upper.value,
+            lower=min(lower.lower, upper.value),
+            upper=upper.upper,
+            strength=Strength.CONVERGED if accurate else Strength.BOUND,
+            basis=(*plan.basis, INVERSION, *(() if resolved else (MOMENTS_ABOVE,))),
+        )
+        return finding, resolved
+
+
+def _lesser(finding: Finding, bound: Finding) -> Finding:
+    """The finding with the lesser upper end of the two: its own, or that of a moment bound."""
+    assert finding.upper is not None and bound.upper is not None
+    if finding.upper <= bound.upper:
+        return finding
+    upper = max(bound.upper, finding.lower or -math.inf)
+    basis = (*finding.basis, *bound.basis)
+    return replace(finding, value=upper, upper=upper, strength=Strength.BOUND, basis=basis)
+
+
+def _error(solved: Interval, relative: bool) -> float:
+    if solved.value == solved.lower == solved.upper:
+        return 0.0
+    half = 0.5 * (solved.upper - solved.lower)
+    return half / solved.value if relative and solved.value > 0.0 else half
+
+
+# -- closed forms, limits, proofs and published guarantees ----------------------------------------------
+
+
+class CentralLimit(Route):
+    """mu-GDP in the limit of many small steps; asymptotic, so it may lie below the truth."""
+
+    name = "clt"
+
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """That of the Gaussian limit, on either side of the truth."""
+        if not plan.clt_mu > 1e-100:
+            raise Unsupported("clt does not apply: the limit's mu is zero", argument="method")
+        solve = question.pick(contour.epsilon, contour.log_delta)
+        value = solve([(gaussian(plan.clt_mu), 1.0)], question.at).value
+        return Finding(value, None, None, Strength.ESTIMATE, (LIMIT,))
+
+
+class BalleWang(Formulas):
+    """delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)."""
+
+    name = "balle_wang.theorem8"
+
+    def _mu(self, plan: Composition) -> float:
+        mu = plan.gaussian_mu
+        if mu is None:
+            message = f"method {self.name!r} applies to plans of plain Gaussian releases only"
+            raise Unsupported(message, argument="method")
+        return mu
+
+    def _grade(self, error: float) -> Strength:
+        return Strength.CONVERGED if error <= 1e-9 else Strength.BOUND
+
+    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        """The root of the closed form."""
+        mu = self._mu(plan)
+
+        def read(e: float) -> tuple[float, float]:
+            value, error = gaussian_log_delta(mu, e)
+            if not error < 0.1:
+                message = f"method {self.name!r} cancels to nothing at mu = {mu:.3g} and this delta"
+                raise Unsupported(message, argument="method")
+            return value, error
+
+        if read(0.0)[0] <= log_delta:
+            return Finding(0.0, 0.0, 0.0, Strength.CONVERGED, (CLOSED_FORM,))
+        value = decreasing(lambda e: (read(e)[0], math.nan), log_delta, 0.0)
+        shift = max(1e-6 * value, 1e-12)
+        (at, error), (beyond, _) = read(value), read(value + shift)
+        margin = error * shift / (at - beyond) + 1e-14 * value
+        return Finding(
+            value,
+            value - margin,
+            value + margin,
+            self._grade(margin / value),
+            (CLOSED_FORM,),
+        )
+
+    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        """The closed form of Balle and Wang (2018), Theorem 8."""
+        value, error = gaussian_log_delta(self._mu(plan), epsilon)
+        if not error < 0.1:
+            message = f"method {self.name!r} cancels to nothing at epsilon = {epsilon:.6g}"
+            raise Unsupported(message, argument="method")
+        ends = value + math.log1p(-error), value + math.log1p(error)
+        return Finding(value, *ends, self._grade(error), (CLOSED_FORM,))
+
+
+class Certified(Formulas):
+    """Ball arithmetic; raises `NotCertified` where no proof is reached.
+
+    Routes are asked with floats, so the question is widened by its rounding and both its ends are
+    proven; `dpacct.plan.certified` takes exact numbers, and gives more digits and a certificate.
+    """
+
+    name = "certified"
+
+    def _finding(self, plan: Composition, value: float, lower: float, upper: float) -> Finding:
+        basis = (*plan.basis, BALLS)
+        return Finding(value, lower, upper, Strength.PROVED, basis)
+
+    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        """Epsilon proven at both ends of what the rounded log delta may stand for."""
+        from dpacct.plan.certified import above, below, prepared
+
+        proof = prepared(plan)
+        target = _exp(log_delta)
+        upper = proof.epsilon(target * (1 - _ROUNDING), _PROVED)
+        lower = proof.epsilon(target * (1 + _ROUNDING), _PROVED)
+        ends = below(lower.lower), above(upper.upper)
+        return self._finding(plan, 0.5 * (ends[0] + ends[1]), *ends)
+
+    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        """Log delta, proven at both ends of what the rounded epsilon may stand for."""
+        from dpacct.plan.certified import prepared
+
+        proof = prepared(plan)
+        at = Fraction(epsilon)
+        answer = proof.delta(at, _PROVED)
+        if epsilon == 0.0:
+            upper = lower = answer
+        else:
+            upper = proof.delta(at * (1 - _ROUNDING), _PROVED)
+            lower = proof.delta(at * (1 + _ROUNDING), _PROVED)
+        if not lower.lower > 0:
+            raise NotCertified(f"delta at epsilon {epsilon:.6g} has no positive proven lower end")
+        # ln rounds; its error is far below this margin
+        low, high = ln(lower.lower), ln(upper.upper)
+        margin = 1e-14 * (1.0 + abs(low))
+        value = answer.lower + (answer.upper - answer.lower) / 2
+        ends = low - margin, high + margin
+        return self._finding(plan, min(max(ln(value), ends[0]), ends[1]), *ends)
+
+
+def _exp(log_value: float) -> Fraction:
+    """About e^log_value, to 1e-15 relative, also below the range of floats."""
+    scale = math.floor(log_value / math.log(2.0))
+    part = Fraction(math.exp(log_value - scale * math.log(2.0)))
+    return part * Fraction(2) ** scale
+
+
+@dataclass(frozen=True)
+class ClosedGuarantee(Formulas):
+    """An upper bound as published: its proof has a gap, and no counter-example is known."""
+
+    name: str
+    theorem: smallest_noise.Guarantee
+    sampler: type[Sampler]
+    basis: Citation
+
+    def sigma(self, plan: Composition, epsilon: float, log_delta: float) -> float:
+        """Smallest standard deviation / sensitivity; raises `Unreachable` where no lambda exists.
+
+        The theorem's nu is 2 G sqrt(x) whatever the adjacency; the sensitivity is G or 2G.
+        """
+        rate, steps, _ = self._facts(plan)
+        result = self.theorem.smallest(epsilon, -log_delta, rate, steps)
+        if result is None:
+            least = self.theorem.least_epsilon(-log_delta, rate, steps)
+            message = (
+                f"no lambda meets the conditions of {self.name} at epsilon {epsilon:.6g}: the"
+                f" smallest feasible epsilon is {least:.14g}"
+            )
+            raise Unreachable(message, argument="epsilon")
+        return 2.0 * math.sqrt(result[0]) / plan.adjacency.clip_factor * (1.0 + 1e-14)
+
+    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
+        """The smallest epsilon for which the plan's noise is enough."""
+        rate, steps, sigma = self._facts(plan)
+        least = self.theorem.least_epsilon(-log_delta, rate, steps) * (1.0 + _HALVED)
+
+        def enough(epsilon: float) -> bool:
+            return self.sigma(plan, epsilon, log_delta) <= sigma
+
+        if enough(least):
+            return self._finding(least)
+        high = 2.0 * least
+        while not enough(high):
+            high *= 2.0
+            if high > 1e9:
+                raise Unsupported(f"{self.name} gives no epsilon for this plan", argument="method")
+        return self._finding(halved(enough, high, 0.5 * high, _HALVED)[0])
+
+    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
+        """The smallest delta for which the plan's noise is enough; log 1 where there is none."""
+        rate, steps, sigma = self._facts(plan)
+
+        def enough(log_inverse: float) -> bool:
+            result = self.theorem.smallest(epsilon, log_inverse, rate, steps)
+            return result is not None and (
+                2.0 * math.sqrt(result[0]) / plan.adjacency.clip_factor <= sigma
+            )
+
+        if not epsilon > 0.0 or not enough(1e-9):
+            return self._finding(0.0)
+        high = 1.0
+        while enough(high):
+            high *= 2.0
+        return self._finding(-halved(enough, 0.5 * high if high > 1.0 else 1e-9, high, _HALVED)[0])
+
+    def _facts(self, plan: Composition) -> tuple[float, int, float]:
+        """Rate, number of steps and sigma; raises `Unsupported` for any other kind of plan."""
+        if len(plan.releases) == 1:
+            leaf, steps = plan.releases[0]
+            if (
+                isinstance(leaf, SampledRelease)
+                and isinstance(leaf.sampler, self.sampler)
+                and isinstance(leaf.node, Gaussian)
+            ):
+                return float(leaf.sampler.rate), steps, leaf.node.sigma_under(plan.adjacency)
+        message = (
+            f"method {self.name!r} applies to repeated Gaussian releases only, where "
+            f"{self.sampler.drawing}"
+        )
+        raise Unsupported(message, argument="method")
+
+    def _finding(self, value: float) -> Finding:
+        return Finding(value, None, value, Strength.PUBLISHED, (self.basis,))
+
+
+THEOREM1 = ClosedGuarantee(
+    "dp_fed_ls.theorem1", smallest_noise.UNIFORM, WithoutReplacement, LIANG_UNIFORM
+)
+THEOREM2 = ClosedGuarantee("dp_fed_ls.theorem2", smallest_noise.POISSON, Poisson, LIANG_POISSON)
+PUBLISHED = {route.name: route for route in (THEOREM1, THEOREM2)}
+"""The theorems that answer by name; they are never the default."""
+
+
+# -- by name --------------------------------------------------------------------------------------------
+
+ROUTES: dict[str, Route] = {
+    route.name: route
+    for route in (Exact(), Lattice(), BalleWang(), CANONNE, MIRONOV, CentralLimit())
+}
+"""Every method that is compared, the strongest first."""
+OFFERED: dict[str, Route] = {**ROUTES, Certified.name: Certified(), **PUBLISHED}
+"""Every method by name: proofs and the papers' theorems are asked for, and not compared."""
+
+
+def named(method: str) -> Route:
+    """The route of that name; raises `InvalidArgument` with the choices.
+
+    "lattice@1e-6" is the lattice with brackets of that relative width.
+    """
+    if isinstance(method, str) and method in OFFERED:
+        return OFFERED[method]
+    if isinstance(method, str) and method.startswith("lattice@"):
+        return Lattice(width=float(WIDTHS.check("method", method.removeprefix("lattice@"))))
+    choices = ["auto", *OFFERED]
+    close = difflib.get_close_matches(str(method), choices, n=1, cutoff=0.5)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    listed = ", ".join(choices[:-1]) + " or " + choices[-1]
+    raise InvalidArgument(f"method must be {listed}, got {method!r:.60}{hint}", argument="method")

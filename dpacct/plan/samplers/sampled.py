@@ -1,0 +1,299 @@
+"""Sampler: how units get into a sample; Sampled: whatever runs while one sample is held."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from dpacct.citations import Citation
+from dpacct.declare.number import literal, shown, text
+from dpacct.declare.record import Record
+from dpacct.declare.words import SAMPLING
+from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.plan.combine import know
+from dpacct.plan.facts import Facts
+from dpacct.plan.node import READERS, Fields, Leaf, Node
+from dpacct.plan.saved import nested, read, take
+from dpacct.vocabulary import Adjacency, Assumption, Unit
+
+if TYPE_CHECKING:
+    from dpacct.declare.record import Call
+    from dpacct.declare.words import Steps
+    from dpacct.plan.samplers.held import HeldSample
+    from dpacct.pld.pair import Pair, Pairs
+
+
+# relative: far above the rounding of a sampled loss, a few operations on floats, of losses of up to 500
+_ROUNDING = Fraction(1, 10**12)
+
+
+class Sampler(Record, ABC):
+    """A way to draw a sample, called on the plan that runs on it. `rate` lies in (0, 1]."""
+
+    @property
+    @abstractmethod
+    def rate(self) -> Fraction:
+        """The probability of being in the sample; each sampler declares it as a parameter."""
+
+    kind: ClassVar[str]
+    fixed_adjacency: ClassVar[Adjacency | None] = None
+    references: ClassVar[tuple[str, ...]] = ()
+    drawing: ClassVar[str]  # how the sample is drawn: an assumption of every answer
+    word: ClassVar[str] = ""
+    """Its name on the command line and in plan files, where that is not `kind`."""
+    means: ClassVar[str] = ""
+    """What the word means, in the help."""
+    drawn: ClassVar[str] = "each on a sample of {rate} of the {unit}s"
+    """The same in a line about a plan."""
+    span: ClassVar[str] = "step"
+    """What a release on a fresh sample is called: a step, or a whole epoch."""
+    unit: ClassVar[Unit | None] = None
+    """Whose data a sample is about, where that is not a record."""
+    trust: ClassVar[str] = ""
+    """What a data loader must do for it, in words of who trains; such a sampler is for all users."""
+    by_word: ClassVar[dict[str, type[Sampler]]] = {}
+    """Those by their words."""
+
+    def __init_subclass__(cls, kind: str, **more: Any) -> None:
+        """Register the sampler under its name in JSON."""
+        super().__init_subclass__(**more)
+
+        def from_fields(fields: Fields) -> Node:
+            drawn = cls(**{name: take(fields, name) for name in cls.parameters})
+            return drawn(read(take(fields, "of")))
+
+        if READERS.setdefault(kind, from_fields) is not from_fields:
+            raise InvalidArgument(f"the kind of node {kind!r} is taken", argument="kind")
+        cls.kind = kind
+        if cls.trust:
+            word = cls.word or kind
+            Sampler.by_word[word] = cls
+            if word not in SAMPLING.choices:  # "none" is the last of them
+                SAMPLING.choices = (*SAMPLING.choices[:-1], word, SAMPLING.choices[-1])
+
+    @classmethod
+    def stated(cls, rate: Fraction, steps: Steps, call: Call) -> Sampler:
+        """From the words of a plan; raises `InvalidArgument`, which names them as they were typed."""
+        return cls(rate)
+
+    def steps(self, node: Node, count: int) -> Node:
+        """So many steps of a release, on fresh samples."""
+        return self(node) * count
+
+    def check_count(self, count: int, call: Call) -> None:
+        """Raise `InvalidArgument` for a number of steps that this sampler does not have."""
+        return
+
+    def citations(self) -> tuple[Citation, ...]:
+        """Where the amplification comes from."""
+        from dpacct.bibliography import reference
+
+        return tuple(map(reference, self.references))
+
+    def __call__(self, node: Node) -> Node:
+        """The plan on a sample that is drawn once, and held while all of it runs."""
+        anything: object = node
+        if not isinstance(anything, Node):
+            message = (
+                f"a sampler must be given a plan such as Gaussian(sigma=1), got {shown(anything)}"
+            )
+            raise InvalidArgument(message, argument="plan")
+        return SampledRelease(self, node) if isinstance(node, Mechanism) else Sampled(self, node)
+
+    def draw(self, name: str) -> HeldSample:
+        """A sample with a name, for plans that come back to it: every use runs on the same units.
+
+        >>> import dpacct as dp
+        >>> batch = dp.Poisson(0.1).draw("batch")
+        >>> (batch(dp.Laplace(b=2)) + batch(dp.Laplace(b=2))).releases()
+        ((Poisson(0.1)(Laplace(b=2) * 2), 1),)
+        """
+        from dpacct.plan.samplers.held import HeldSample
+
+        return HeldSample(self, name)
+
+    @abstractmethod
+    def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
+        """The pairs of one release of this base on a sample."""
+
+    def together(self, parts: Sequence[tuple[Pairs, int]], adjacency: Adjacency) -> Pairs:
+        """The pairs of several steps, each with its count, that all run on one sample."""
+        from dpacct.pld.pair import Pair
+
+        return self.pairs(Pair.together(parts), adjacency)
+
+    def holding(self, mechanism: Mechanism) -> Leaf:
+        """One release of a mechanism on a sample, as a leaf."""
+        return mechanism if self.rate == 1 else SampledRelease(self, mechanism)
+
+    def within(self, outer: Sampler) -> Self | None:
+        """The one sampler equal to this one on a sample of the other; None if there is none.
+
+        A Poisson sample of a Poisson sample is one, and so for fixed sizes: the rates multiply
+        (for one release; the same held sample is not drawn twice).
+        """
+        return type(self)(self.rate * outer.rate) if type(self) is type(outer) else None
+
+    def check_inner(self, leaf: Leaf) -> None:
+        """Raise `Unsupported` for a leaf that may not run, beside others, on a sample of this kind."""
+        if not leaf.has_pairs:
+            message = f"{leaf!r} cannot be amplified by sampling: it has no dominating pair"
+            raise Unsupported(message, argument="plan")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(map(literal, self.settings.values()))})"
+
+
+class OnSample(Node):
+    """What both nodes below share: a sampler, and what runs on its sample."""
+
+    sampler: Sampler
+    node: Node
+
+    def __post_init__(self) -> None:
+        """One release, unless nothing is left out of the sample."""
+        inner = self.node.facts
+        if inner.group > 1:
+            message = f"a group of {inner.group} is in no sample as a whole: make the group of the samples"
+            raise Unsupported(message, argument="plan")
+        total = inner.total if self.sampler.rate == 1 else 1
+        facts = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
+        know(self, inner._replace(total=total).join(facts).above())
+
+    @property
+    def kind(self) -> str:  # type: ignore[override]
+        """The sampler's name: in JSON the sampler and what it wraps are one object."""
+        return self.sampler.kind
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """What runs on the sample."""
+        return (self.node,)
+
+    def __repr__(self) -> str:
+        return f"{self.sampler!r}({self.node!r})"
+
+    def fields(self) -> Fields:
+        """The sampler's parameters, and what runs on the sample."""
+        settings = {name: text(value) for name, value in self.sampler.settings.items()}
+        return {**settings, "of": nested(self.node)}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Node:
+        """Samplers read themselves: under this name nothing is ever saved."""
+        raise InvalidArgument(f"a sampled plan must name its sampler, got {fields!r}")
+
+
+@dataclass(frozen=True, repr=False)
+class Sampled(OnSample):
+    """A plan on one sample that is drawn once, and held while all of it runs."""
+
+    sampler: Sampler
+    node: Node
+
+    def gather(self) -> Mapping[Leaf, int]:
+        """What it amounts to: a single leaf, or the plan itself where the sample is everything.
+
+        Gaussian releases of one sample are one sampled Gaussian; any other plan is composed first, and
+        amplified as a whole. Raises `Unsupported` where neither is possible.
+        """
+        inner = self.node.releases()
+        if self.sampler.rate == 1:
+            return dict(inner)
+        first, count = inner[0]
+        leaf = first if len(inner) == 1 and count == 1 else first.fused(inner)
+        if leaf is None:
+            return {on_one_sample(self.sampler, self.node): 1}
+        return {leaf.in_sample(self.sampler): 1}
+
+
+@dataclass(frozen=True, repr=False)
+class SampledRelease(OnSample, Leaf):
+    """One release of one mechanism on a sample: a leaf."""
+
+    sampler: Sampler
+    node: Mechanism
+
+    def gather(self) -> Mapping[Leaf, int]:
+        """Itself, or the mechanism where the sample is everything."""
+        return {self.node.in_sample(self.sampler): 1}
+
+    def pairs(self, adjacency: Adjacency) -> Pairs:
+        """The mechanism's pair, amplified."""
+        return self.sampler.pairs(self.node.pair(adjacency), adjacency)
+
+    def pure_epsilon(self, adjacency: Adjacency) -> Fraction | None:
+        """Above the largest loss of the pairs, far more than floats round it by."""
+        if self.node.pure_epsilon(adjacency) is None:
+            return None
+        return Fraction(max(s.ceiling for s in self.pairs(adjacency).upper)) * (1 + _ROUNDING)
+
+    def in_sample(self, sampler: Sampler) -> Leaf:
+        """This release on a sample of a sample; raises `Unsupported` for two kinds of sample."""
+        if sampler.rate == 1:
+            return self
+        both = self.sampler.within(sampler)
+        if both is not None:
+            return self.node.in_sample(both)
+        return on_one_sample(sampler, self)
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """The mechanism's, and how the sample is drawn."""
+        drawn = Assumption(self.sampler.drawing, id="sampling")
+        return (*self.node.assumptions(adjacency), drawn)
+
+    def citations(self) -> tuple[Citation, ...]:
+        """The mechanism's, and the amplification's."""
+        return (*self.node.citations(), *self.sampler.citations())
+
+
+@dataclass(frozen=True, repr=False)
+class NestedRelease(OnSample, Leaf):
+    """All that a plan releases on one sample that is drawn once and held.
+
+    The law of the plan's composition is computed as one pair, and that is amplified: rates of samples
+    that are held one inside the other are never multiplied over the steps.
+    """
+
+    sampler: Sampler
+    node: Node
+
+    def pairs(self, adjacency: Adjacency) -> Pairs:
+        """The plan's pair, amplified; raises `Unsupported` where a leaf of it has none."""
+        inner = [part for leaf, n in self.node.releases() for part in leaf.repeated(n, adjacency)]
+        return self.sampler.together(inner, adjacency)
+
+    def in_sample(self, sampler: Sampler) -> Leaf:
+        """On a sample of the sample's: one more level, or one sampler worth both."""
+        if sampler.rate == 1:
+            return self
+        both = self.sampler.within(sampler)
+        if both is not None:
+            return NestedRelease(both, self.node)
+        sampler.check_inner(self)
+        return NestedRelease(sampler, self)
+
+    def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
+        """The plan's, and how the sample is drawn."""
+        drawn = Assumption(
+            f"{self.sampler.drawing}; it is held while {self.node!r} runs", id="sampling"
+        )
+        return (*self.node.assumptions(adjacency), drawn)
+
+    def citations(self) -> tuple[Citation, ...]:
+        """The plan's, and the amplification's."""
+        return (*self.node.citations(), *self.sampler.citations())
+
+
+def on_one_sample(sampler: Sampler, node: Node) -> NestedRelease:
+    """The leaf for a plan on one sample.
+
+    Raises `Unsupported` where the plan has a leaf without a pair, or a sampler that does not fit.
+    """
+    for leaf, _ in node.releases():
+        sampler.check_inner(leaf)
+    return NestedRelease(sampler, node)

@@ -1,0 +1,304 @@
+"""The search for the boundary value of one monotone parameter of a plan, on the safe side of a target.
+
+How far a plan is from the target is measured between normal scores of delta, a scale that is nearly linear
+in the logarithm of most parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+from dpacct.answer import Answer
+from dpacct.declare.number import shown
+from dpacct.errors import InvalidArgument, OutsideDomain
+from dpacct.plan.composition import Composition
+from dpacct.plan.node import Node, resolve_adjacency
+from dpacct.plan.questions import safe_log_delta
+from dpacct.plan.trials import Trials, score
+from dpacct.pld.budget import WORK, metered, spent
+from dpacct.pld.roots import WIDTH, near_root, real, whole
+from dpacct.pld.stable import TooFine
+from dpacct.vocabulary import Adjacency, Side, Strength
+
+# relative widths: of the bracket from the normal approximation; of what is left to the better trials; and the
+# farthest that those may be from where the rough ones end
+_NEAR, _CLOSE, _FAR = 0.3, 0.01, 0.1
+# what says that a value lies outside of what the mechanisms of a plan are defined for, and values tried then
+_OUTSIDE, _TRIED = (InvalidArgument, OutsideDomain, TooFine), 64
+# nats below the target at which a bound of delta is all that the search asks for
+_BY_FAR = 30.0
+
+
+class Boundary(NamedTuple):
+    """The last safe value and the first unsafe one; None where the search's range has none."""
+
+    safe: float | None
+    unsafe: float | None
+    missed: float | None = None  # a value that surely misses the target
+
+
+def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
+    """`build`, with what it makes checked; raises `InvalidArgument` for what is no plan."""
+    built: object = build
+    if not callable(built):
+        message = f"build must be a function that makes a plan from a number, got {shown(built)}"
+        raise InvalidArgument(message, argument="build")
+
+    def made(number: float) -> Node:
+        plan: object = build(number)
+        if not isinstance(plan, Node):
+            message = "build must make a plan, such as dp.Gaussian(sigma=1)"
+            raise InvalidArgument(
+                f"{message}: of {float(number):g} it made {shown(plan)}", argument="build"
+            )
+        return plan
+
+    return made
+
+
+@dataclass
+class Search:
+    """The values of a parameter from `low` to `high`, and what is known of the plans they make."""
+
+    build: Callable[..., Node]
+    epsilon: float
+    log_delta: float
+    method: str
+    adjacency: Adjacency | str | None
+    low: float
+    high: float
+    integer: bool
+    _answers: dict[float, tuple[float, Answer]] = field(default_factory=dict)
+    # where similar plans were answered, as long as they are answered to rounding
+    _tilts: dict[int, float] | None = field(default_factory=dict)
+
+    @metered()
+    def boundary(self) -> Boundary:
+        """The boundary of where the target is met."""
+        try:
+            result = self._boundary()
+        except _OUTSIDE:  # a trial farther out than the mechanisms can be stated
+            inside = self._inside()
+            if inside is None:
+                raise
+            self.low, self.high = (self._last_inside(inside, e) for e in (self.low, self.high))
+            result = self._boundary()
+        if result.missed is not None or result.safe is None or result.unsafe is None:
+            return result
+        if self.answer(result.safe).side is not Side.TWO_SIDED:
+            return result
+        return result._replace(missed=self._surely_missed(result.safe, result.unsafe))
+
+    def answer(self, x: float) -> Answer:
+        """Delta of the plan of this value, by its safe end."""
+        return self._at(x)[1]
+
+    def _excess(self, x: float) -> float:
+        """Positive where the plan misses the target: the gap between the normal scores of delta."""
+        return self._at(x)[0]
+
+    def _at(self, x: float) -> tuple[float, Answer]:
+        if x not in self._answers:
+            self._answers[x] = self._asked(x)
+        return self._answers[x]
+
+    def _asked(self, x: float) -> tuple[float, Answer]:
+        node = self.build(x)
+        answer, log_delta = safe_log_delta(
+            node, self.epsilon, method=self.method, adjacency=self.adjacency, tilts=self._tilts
+        )
+        if self._tilts and answer.strength < Strength.CONVERGED:
+            # bounds depend on where one starts; whoever asks about the answer later starts anew
+            self._tilts = None
+            return self._asked(x)
+        return self._aim - score(log_delta), answer
+
+    @cached_property
+    def _aim(self) -> float:
+        return score(self.log_delta)
+
+    def _boundary(self) -> Boundary:
+        if self.integer:
+            return Boundary(*whole(self._cautious, int(self.low), int(self.high)))
+        if self._needs_nothing():
+            return Boundary(self.low, None)
+        guess = self._by_normal_law()
+        quick = self._quickly(guess) if guess else None
+        if quick is not None:
+            return quick
+        start = min(max(guess[0] if guess else 1.0, self.low), self.high)
+        width = max(WIDTH, self._blur(start))
+        about: dict[str, Any] = {"start": start, "width": width, "enough": lambda: spent() > WORK}
+        return Boundary(*real(self._cautious, self.low, self.high, **about))
+
+    def _blur(self, x: float) -> float:
+        """A tenth of how far in log x delta's two ends are apart, as normal scores go about like x."""
+        if not self._cautious(x) > self._aim - score(self.log_delta - _BY_FAR):
+            return 0.0
+        answer = self.answer(x)
+        if not (answer.upper and answer.lower and answer.strength < Strength.CONVERGED):
+            return 0.0
+        return 0.1 * min(1.0, math.log(answer.upper / answer.lower) / score(self.log_delta) ** 2)
+
+    def _needs_nothing(self) -> bool:
+        """Whether sampling alone meets the target at both ends, whatever the noise."""
+        # the middle first: most plans end here, and the low end may lie outside of what is defined
+        for x in (min(max(1.0, self.low), self.high), self.low, self.high):
+            try:
+                node = self.build(x)
+            except InvalidArgument:  # farther out than the mechanism is defined
+                return False
+            if not Trials.apply(node, self.method):
+                return False
+            plan = Composition(node, resolve_adjacency(node, self.adjacency))
+            if plan.log_touched > self.log_delta:
+                return False
+        return True
+
+    @cached_property
+    def _cautious(self) -> Callable[[float], float]:
+        """`_excess`, or what a cheap bound makes of it where that shows that the target is met by far.
+
+        There the answer itself may be a number below all floats, and take long. What is known exactly is
+        never called safer than what is known by its bound, so that the whole increases where privacy falls.
+        """
+        far = self.log_delta - _BY_FAR
+
+        @cache
+        def cautious(x: float) -> float:
+            node = self.build(x)
+            if not Trials.apply(node, self.method):
+                return self._excess(x)
+            plan = Composition(node, resolve_adjacency(node, self.adjacency))
+            if (touched := plan.log_touched) <= self.log_delta:
+                return self._aim - score(touched)  # met by sampling alone
+            if not plan.has_contour:
+                return self._excess(x)
+            bound = max(direction.log_delta_bound(self.epsilon) for direction in plan.upper)
+            if bound < far:
+                return self._aim - score(bound)
+            return max(self._excess(x), self._aim - score(far))
+
+        return cautious
+
+    def _by_normal_law(self) -> tuple[float, float] | None:
+        """About the root, and the slope there, were losses normal; None where they have no such scale."""
+        if not Trials.apply(self.build(min(max(1.0, self.low), self.high)), self.method):
+            return None
+        trials = Trials(self.epsilon, self.adjacency)
+
+        @cache
+        def normal(x: float) -> float:
+            return self._aim - trials.normal(self.build(x))
+
+        safe, unsafe = real(normal, self.low, self.high, width=_NEAR)
+        if safe is None or unsafe is None:
+            return None
+        slope = (normal(unsafe) - normal(safe)) / math.log(unsafe / safe)
+        return math.sqrt(safe * unsafe), slope
+
+    def _quickly(self, guess: tuple[float, float]) -> Boundary | None:
+        """The boundary in four or five evaluations, all but one of them of one direction only.
+
+        Rough trials give a start and a slope, secant steps on the leading direction the rest. None where
+        the plan has no rough value, or its delta is not as smooth as that.
+        """
+        assert self._tilts is not None
+        trials = Trials(self.epsilon, self.adjacency, tilts=self._tilts)
+
+        def rough(x: float) -> float:
+            if not self.low <= x <= self.high:
+                return math.nan
+            return self._aim - score(trials.rough(self.build(x)))
+
+        def leading(x: float) -> float:
+            return self._aim - score(trials.one_direction(self.build(x)).upper)
+
+        start = near_root(rough, *guess, _CLOSE)
+        if start is None:
+            return None
+        (x, slope), bend = start, 0.0
+        half = math.copysign(0.4 * WIDTH, -slope)  # into safety
+        value, move = leading(x), math.inf
+        chords: list[tuple[float, float]] = []
+        for _ in range(6):
+            # to the root of a parabola, and a little into safety
+            step = -value / slope
+            last, move = move, half + step - bend * step * step / slope
+            following = x * math.exp(move) if abs(move) < _FAR else math.nan
+            if not self.low <= following <= self.high:
+                return None
+            arrives = abs(move * last) < min(5.0 * WIDTH, 1e-3 * abs(last))
+            before = value
+            value = self._excess(following) if arrives else leading(following)
+            if abs(move) > 1e-9 and value != before:
+                chords.append((math.log(x) + 0.5 * move, (value - before) / move))
+                if len(chords) > 1:
+                    (at, first), (then, second) = chords[-2:]
+                    bend = 0.5 * (second - first) / (then - at)
+                slope = chords[-1][1] + bend * move
+            past = value / slope  # how far in log x beyond the root
+            # where another direction turns out to lead, the excess jumps, and the slope with it
+            if arrives and value <= 0.0 <= past / half < 1.5:
+                beyond = following * math.exp(-past - half)
+                result = trials.one_direction(self.build(beyond))
+                if result.upper <= self.log_delta:
+                    return None
+                sure = trials.realised and result.lower > self.log_delta
+                return Boundary(following, beyond, beyond if sure else None)
+            x = following
+        return None
+
+    def _surely_missed(self, safe: float, unsafe: float) -> float | None:
+        """A value a little beyond the boundary whose delta is above the target even at its lower end."""
+        way = math.copysign(1.0, unsafe - safe)
+        if self.integer:
+            trials = [unsafe + way * k for k in range(3)]
+        else:
+            trials = [unsafe * math.exp(way * width) for width in (0.0, 1e-9, 1e-8, 1e-7)]
+        for x in trials:
+            if not self.low <= x <= self.high:
+                break
+            result = self.answer(x)
+            if result.lower is not None and result.lower > 0.0:
+                if math.log(result.lower) > self.log_delta:
+                    return x
+                if result.strength < Strength.CONVERGED:
+                    break
+        return None
+
+    def _inside(self) -> float | None:
+        """A value for which the mechanisms of the plan can be stated: 1, or one of many others; or None."""
+        steps = (self.low * (self.high / self.low) ** (k / _TRIED) for k in range(_TRIED + 1))
+        trials = (min(max(1.0, self.low), self.high), *steps)
+        if self.integer:
+            trials = tuple(map(round, trials))
+        return next((x for x in trials if not self._outside(x)), None)
+
+    def _last_inside(self, inside: float, end: float) -> float:
+        """The end, or the last value before it for which the mechanisms of the plan can be stated."""
+        if not self._outside(end):
+            return end
+        while abs(math.log(end / inside)) > 1e-15:
+            middle = math.sqrt(inside) * math.sqrt(end)
+            if self.integer:
+                middle = round(middle)
+            if middle in (inside, end):
+                break
+            inside, end = (inside, middle) if self._outside(middle) else (middle, end)
+        return inside
+
+    def _outside(self, x: float) -> bool:
+        try:
+            node = self.build(x)
+            adjacency = resolve_adjacency(node, self.adjacency)
+            for leaf, _ in node.releases():
+                if leaf.has_pairs:
+                    leaf.pairs(adjacency)
+        except _OUTSIDE:
+            return True
+        return False
