@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 from dpacct.answer import Answer
 from dpacct.citations import BAYES, RECONSTRUCTION, TRADEOFF
 from dpacct.declare.domain import Real
-from dpacct.declare.notebook import card
-from dpacct.declare.number import Number
-from dpacct.declare.rounding import up
+from dpacct.declare.number import Number, up
+from dpacct.declare.record import card
 from dpacct.errors import Unreachable
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.vocabulary import Side, Strength

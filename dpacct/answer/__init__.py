@@ -3,4 +3,4 @@
 from dpacct.answer.answer import RESERVED as RESERVED
 from dpacct.answer.answer import SCHEMA as SCHEMA
 from dpacct.answer.answer import Answer as Answer
-from dpacct.answer.answers import Answers as Answers
+from dpacct.answer.answer import Answers as Answers

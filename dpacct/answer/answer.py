@@ -1,22 +1,27 @@
-"""Answer: a number together with all that is known about it."""
+"""Answer: a number together with all that is known about it; Answers: many; and how one is written."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
+from functools import reduce
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from dpacct.answer.shown import told_apart
 from dpacct.citations import Citation
-from dpacct.declare.rounding import power_of_ten, rounded
+from dpacct.declare.number import Direction, down, near, power_of_ten, rounded, up
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from dpacct.plan.node import Node
+
+    _Floats = NDArray[np.float64]
 
 SCHEMA = 1
 """Version of the JSON form."""
@@ -282,3 +287,181 @@ def _json(value: float | str | None) -> float | str | None:
     if math.isnan(value):
         raise InvalidArgument("an answer must not hold nan", argument="extra")
     return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
+
+
+# --- many of them
+
+_SHOWN = 8
+"""More answers than that are not printed one by one."""
+
+
+class Answers(Sequence["Answer"]):
+    """The answers at many values: `value`, `lower` and `upper` are arrays of the values' shape.
+
+    An end that is not known is nan. As an array, it is the safe ends; as a sequence, single answers.
+    `side` and `strength` are what all of them have at least.
+
+    >>> import dpacct as dp
+    >>> answers = dp.Gaussian(sigma=2).epsilon([1e-5, 1e-6], method="exact")
+    >>> [f"{answer:.4f}" for answer in answers], answers.upper.shape, str(answers.side)
+    (['1.9931', '2.2541'], (2,), 'two-sided')
+    """
+
+    def __init__(self, answers: Sequence[Answer], shape: tuple[int, ...] | None = None) -> None:
+        self._answers = tuple(answers)
+        self.shape = (len(self._answers),) if shape is None else shape
+
+    def _array(self, numbers: Sequence[float | None]) -> _Floats:
+        import numpy as np
+
+        return np.array(numbers, dtype=np.float64).reshape(self.shape)  # None becomes nan
+
+    @property
+    def value(self) -> _Floats:
+        """The best single numbers."""
+        return self._array([answer.value for answer in self._answers])
+
+    @property
+    def lower(self) -> _Floats:
+        """The lower ends."""
+        return self._array([answer.lower for answer in self._answers])
+
+    @property
+    def upper(self) -> _Floats:
+        """The upper ends."""
+        return self._array([answer.upper for answer in self._answers])
+
+    @property
+    def side(self) -> Side:
+        """What is known of every one."""
+        return reduce(Side.meet, (answer.side for answer in self._answers), Side.TWO_SIDED)
+
+    @property
+    def strength(self) -> Strength:
+        """The weakest."""
+        return Strength.weakest(answer.strength for answer in self._answers)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        made = self._array([float(answer) for answer in self._answers])
+        return made if dtype is None else made.astype(dtype)
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self._answers)
+
+    def __getitem__(self, index: Any) -> Any:
+        """One answer in reading order, or several of them."""
+        entry = self._answers[index]
+        return Answers(entry) if isinstance(index, slice) else entry
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self._some()))
+
+    def _repr_html_(self) -> str:
+        shown = self._some()
+        return "<br>".join(x if isinstance(x, str) else x._repr_html_() for x in shown)
+
+    def _some(self) -> list[Answer | str]:
+        """All of them, or the first and the last of many."""
+        if len(self) <= _SHOWN:
+            return [*self]
+        half = _SHOWN // 2
+        return [*self._answers[:half], f"... of {len(self)} answers ...", *self._answers[-half:]]
+
+
+# --- as a reader takes one: its side, its grade, and as many digits as are true
+
+DIGITS = 12
+# A bracket narrower than this is one number to any reader of twelve digits.
+_TIGHT = 1e-9
+
+
+def relation(answer: Answer) -> str:
+    """The sign between the quantity and its number: =, <=, >= or ~."""
+    if answer.is_estimate:
+        return "~"
+    bound = "<=" if answer.safe_end == "upper" else ">="
+    if answer.side is not Side.TWO_SIDED:
+        return bound
+    return "=" if is_tight(answer) else bound
+
+
+def is_tight(answer: Answer) -> bool:
+    """Whether the two ends are one number to a reader of what is printed."""
+    if answer.lower is None or answer.upper is None or _below_floats(answer):
+        return True
+    if answer.safe_end == "lower" and answer.upper - answer.lower == 1:
+        return True  # whole numbers: the most that is within, and the least that is not
+    return answer.upper - answer.lower <= _TIGHT * abs(answer.upper)
+
+
+def _below_floats(answer: Answer) -> bool:
+    """Whether the number is so small that only its logarithm is shown."""
+    return answer.log_value is not None and float(answer) < 1e-300
+
+
+def safe_number(answer: Answer) -> str:
+    """The safe end, rounded to its safe side; an estimate has none and is rounded to nearest."""
+    direction: Direction = "nearest"
+    if not answer.is_estimate:
+        direction = "up" if answer.safe_end == "upper" else "down"
+    if answer.log_value is not None and _below_floats(answer):
+        return power_of_ten(answer.log_value, direction)
+    if float(answer).is_integer() and abs(float(answer)) < 1e16:
+        return str(int(float(answer)))
+    return rounded(float(answer), direction, DIGITS)
+
+
+def grade(answer: Answer) -> str:
+    """`two-sided, converged`."""
+    return f"{answer.side}, {answer.strength}"
+
+
+def bracket(answer: Answer, most: int = 16) -> str:
+    """The interval as "between ... and ..."; nothing where it is a point, or no interval."""
+    low, high = answer.lower, answer.upper
+    if low is None or high is None or low == high or not math.isfinite(low + high):
+        return ""
+    if _below_floats(answer) or (answer.safe_end == "lower" and is_tight(answer)):
+        return ""
+    digits = told_apart(low, high, most=most, least=6)
+    return f"between {rounded(low, 'down', digits)} and {rounded(high, 'up', digits)}"
+
+
+def told_apart(low: float, high: float, *, most: int, least: int, beyond: int = 2) -> int:
+    """Digits that show where two ends part, and so many beyond."""
+    size = max(abs(low), abs(high))
+    return min(most, max(least, beyond + math.ceil(math.log10(size / (high - low)))))
+
+
+def is_bound(answer: Answer) -> bool:
+    """Whether the answer's safe end is a guarantee: an upper end that a theorem supports."""
+    return (
+        answer.side in (Side.TWO_SIDED, Side.UPPER)
+        and answer.strength >= Strength.BOUND
+        and math.isfinite(float(answer))
+    )
+
+
+def safe(answer: Answer, digits: int) -> str:
+    """The end that may be quoted; an answer that bounds nothing is rounded to nearest."""
+    return up(float(answer), digits) if is_bound(answer) else near(answer.value, digits)
+
+
+def interval(answer: Answer) -> str:
+    """What is known to hold the truth, as many digits as the two ends share and two more."""
+    lower, upper = answer.lower, answer.upper
+    if answer.strength <= Strength.PUBLISHED or (lower is None and upper is None):
+        return "none"
+    if lower is None:
+        return f"at most {up(upper, 6)}" if upper is not None else "none"
+    if upper is None:
+        return f"at least {down(lower, 6)}"
+    if lower == upper:
+        return f"exactly {near(lower, 17)}"
+    digits = 10
+    if math.isfinite(lower + upper):
+        digits = told_apart(lower, upper, most=16, least=4)
+    return f"[{down(lower, digits)}, {up(upper, digits)}]"

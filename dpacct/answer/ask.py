@@ -12,11 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
-from dpacct.answer.answer import Answer
-from dpacct.answer.answers import Answers
-from dpacct.answer.strict import strict
+from dpacct.answer.answer import Answer, Answers
 from dpacct.citations import ADDED, PURE
 from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA, Integer, Real
 from dpacct.declare.number import Number, shown
@@ -52,6 +51,43 @@ METHOD_NAMES = (
 MOST_EFFORT = Real(0, math.inf, "left")
 PROOF_DIGITS = Integer(3, 300)
 _WITHHELD = (": the value is withheld", ", and the value is withheld")
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """The same question, withheld where its computation overflows, is undefined or grows without end.
+
+    What numpy warns of is raised where it happens, and is no `ArithmeticError`: nobody who has another
+    way takes it for a refusal. Code that expects such a value, and checks for it, says so by an
+    `np.errstate` of its own. An `ArithmeticError` of Python's that reaches the entry is withheld too.
+
+    >>> import numpy as np
+    >>> strict(lambda x: float(np.exp(x)))(1e9)
+    Traceback (most recent call last):
+    ...
+    dpacct.errors.NotCertified: the answer is withheld: overflow on the way to it
+    """
+
+    @wraps(question)
+    def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        import numpy as np
+
+        try:
+            with np.errstate(all="call", under="ignore", call=_withhold):
+                return question(*args, **kwargs)
+        except (ArithmeticError, MemoryError) as error:
+            message = "its numbers are beyond the reach of doubles and of this engine"
+            raise NotCertified(f"the answer is withheld: {message}") from error
+
+    return asked
+
+
+def _withhold(what: str, flag: int) -> None:
+    """Called by numpy, with its name for what went wrong."""
+    raise NotCertified(f"the answer is withheld: {what} on the way to it")
 
 
 class Question(Record, ABC):

@@ -13,8 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpacct.answer.answer import Answer
-from dpacct.answer.ask import EFFORT, Boundary, ask
-from dpacct.answer.strict import strict
+from dpacct.answer.ask import EFFORT, Boundary, ask, strict
 from dpacct.declare.domain import RATE, STEPS, Real
 from dpacct.declare.number import Number, ln
 from dpacct.declare.words import Steps

@@ -22,9 +22,8 @@ from dpacct.citations import (
     Citation,
 )
 from dpacct.declare.domain import DELTA, SEED, Real, Word
-from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, shown
-from dpacct.declare.record import Exclusive, Usage
+from dpacct.declare.record import Displayed, Exclusive, Facts, Usage
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Assumption
 

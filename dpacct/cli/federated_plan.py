@@ -10,13 +10,13 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.shown import grade, is_tight, relation
+from dpacct.answer.answer import grade, is_tight, relation
 from dpacct.cli.screens import aligned
 from dpacct.cli.toml_file import as_table, at, check_keys, contents, file_name, table_of, texts
 from dpacct.cli.words import PlanFile, is_federated, plan_of_text, told_of
 from dpacct.declare.domain import POSITIVE, Word, did_you_mean, one_of
+from dpacct.declare.number import Direction, listed, rounded
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
-from dpacct.declare.rounding import Direction, listed, rounded
 from dpacct.declare.words import Target
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.declare.number import text
+from dpacct.declare.number import rounded, text
 from dpacct.declare.record import Usage
-from dpacct.declare.rounding import rounded
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:

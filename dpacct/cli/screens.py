@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.shown import bracket, grade, is_tight, relation, safe_number
+from dpacct.answer.answer import bracket, grade, is_tight, relation, safe_number
 from dpacct.cli import output
 from dpacct.cli.output import Result
-from dpacct.declare.number import fits
+from dpacct.declare.number import fits, power_of_ten, rounded
 from dpacct.declare.number import text as exact_text
-from dpacct.declare.rounding import power_of_ten, rounded
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:

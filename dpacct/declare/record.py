@@ -378,3 +378,56 @@ def _as_typed(error: DpacctError, call: Call) -> DpacctError:
 def _written(value: object) -> str:
     """A value as a Python literal that reads back."""
     return literal(value) if isinstance(value, Fraction | int) else repr(value)
+
+
+# --- at a prompt and in a notebook: a heading, and a few facts
+
+Facts = Mapping[str, object]
+
+
+def card(heading: str, facts: Facts) -> str:
+    """A heading over a table of two columns, as HTML.
+
+    >>> card("a < b", {"size": 3})
+    '<b>a &lt; b</b><table><tr><th>size</th><td>3</td></tr></table>'
+    """
+    from html import escape
+
+    rows = (
+        f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+        for name, value in facts.items()
+    )
+    return f"<b>{escape(heading)}</b><table>{''.join(rows)}</table>"
+
+
+class Displayed:
+    """An object with facts: `repr` puts them on one line, a notebook into a table.
+
+    >>> class Box(Displayed):
+    ...     def facts_shown(self):
+    ...         return {"size": 3, "colour": "red"}
+    >>> Box()
+    <Box: size 3, colour red>
+    """
+
+    def facts_shown(self) -> Facts:
+        """What a reader wants to know first; it changes nothing."""
+        return {}
+
+    def heading_shown(self) -> str:
+        """What it is, in a few words."""
+        return type(self).__name__
+
+    def _facts(self) -> Facts:
+        """The facts, or why there are none: a debugger shows also what was closed."""
+        try:
+            return self.facts_shown()
+        except DpacctError as error:
+            return {"unknown:": error}
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name} {value}" for name, value in self._facts().items())
+        return f"<{self.heading_shown()}{': ' if facts else ''}{facts}>"
+
+    def _repr_html_(self) -> str:
+        return card(self.heading_shown(), self._facts())

@@ -9,8 +9,8 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from dpacct.answer import Answer
-from dpacct.declare.notebook import Displayed, Facts
-from dpacct.declare.rounding import down, near
+from dpacct.declare.number import down, near
+from dpacct.declare.record import Displayed, Facts
 from dpacct.errors import InvalidArgument
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.rule import NOTHING, Build, Charges, Rule, epsilon

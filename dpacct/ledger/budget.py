@@ -7,8 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpacct.declare.domain import DELTA, EPSILON
-from dpacct.declare.number import shown, text
-from dpacct.declare.rounding import near
+from dpacct.declare.number import near, shown, text
 from dpacct.errors import InvalidArgument
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Unit

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from dpacct.answer import Answer
-from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import shown
+from dpacct.declare.record import Displayed, Facts
 from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
 from dpacct.ledger.accounts import RUN, Account, Book, Remaining, State, facts_of
 from dpacct.ledger.budget import Budget

@@ -27,9 +27,8 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.citations import CONVERSION, ODOMETER, OPEN_FAILURES, RENYI_FILTER, VILLE, Citation
 from dpacct.declare.domain import DELTA, EPSILON, ORDER, Integer
-from dpacct.declare.notebook import Displayed, Facts
-from dpacct.declare.number import Number, exact, ln, shown, text
-from dpacct.declare.rounding import near, up
+from dpacct.declare.number import Number, exact, ln, near, shown, text, up
+from dpacct.declare.record import Displayed, Facts
 from dpacct.errors import BudgetExceeded, InvalidArgument
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency

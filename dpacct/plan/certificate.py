@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpacct.declare.notebook import Displayed, Facts
 from dpacct.declare.number import Number, shown
+from dpacct.declare.record import Displayed, Facts
 from dpacct.errors import InvalidArgument
 from dpacct.plan.node import Node
 from dpacct.vocabulary import Adjacency

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import STEPS
 from dpacct.errors import InvalidArgument
-from dpacct.plan.facts import Facts
-from dpacct.plan.node import Fields, Leaf, Node
+from dpacct.plan.node import Facts, Fields, Leaf, Node
 from dpacct.plan.saved import nested, read, take
 from dpacct.vocabulary import Adjacency, Unit
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpacct.answer import Answer
-from dpacct.answer.strict import strict
+from dpacct.answer.ask import strict
 from dpacct.declare.domain import DELTA, EPSILON, ORDER, Real
 from dpacct.declare.number import Number, ln
 from dpacct.errors import InvalidArgument, OutsideDomain, Unsupported

@@ -11,8 +11,7 @@ from typing import Any
 
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument
-from dpacct.plan.facts import MAX_DEPTH
-from dpacct.plan.node import READERS, SCHEMA, Fields, Node
+from dpacct.plan.node import MAX_DEPTH, READERS, SCHEMA, Fields, Node
 
 
 def nested(node: Node) -> Fields:

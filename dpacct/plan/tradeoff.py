@@ -13,9 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import DELTA, EPSILON, STEPS, Real
-from dpacct.declare.notebook import Displayed, Facts
-from dpacct.declare.number import Number, shown
-from dpacct.declare.rounding import down
+from dpacct.declare.number import Number, down, shown
+from dpacct.declare.record import Displayed, Facts
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Side
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.shown import interval
-from dpacct.declare.rounding import up
+from dpacct.answer.answer import interval
+from dpacct.declare.number import up
 from dpacct.report.about import About
 from dpacct.report.words import PROTECTS, branches, uncovered, version
 

@@ -10,9 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer import Answer
-from dpacct.answer.shown import is_bound
-from dpacct.declare.number import exact, shown, text
-from dpacct.declare.rounding import up
+from dpacct.answer.answer import is_bound
+from dpacct.declare.number import exact, shown, text, up
 from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unreachable, Unsupported
 from dpacct.report.sources import Source, of_answer, of_theorem, source
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dpacct.answer.shown import interval, is_bound, safe
-from dpacct.declare.rounding import up
+from dpacct.answer.answer import interval, is_bound, safe
+from dpacct.declare.number import up
 from dpacct.report import contents
 from dpacct.report.document import NO_GUARANTEE, ReportDocument, ReportSection
 from dpacct.report.sources import works

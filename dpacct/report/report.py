@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
-from dpacct.answer.shown import is_bound
+from dpacct.answer.answer import is_bound
 from dpacct.declare.domain import PURE_DELTA
 from dpacct.declare.number import Number, text
 from dpacct.errors import InvalidArgument

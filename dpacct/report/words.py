@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.declare.number import exact
-from dpacct.declare.rounding import near, up
+from dpacct.declare.number import exact, near, up
 from dpacct.errors import Unsupported
 from dpacct.vocabulary import Adjacency, Strength
 

@@ -11,8 +11,7 @@ from dpacct.declare.record import Parameter
 from dpacct.errors import OutsideDomain
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.mechanisms.staircase import EPS0
-from dpacct.plan.facts import Facts
-from dpacct.plan.node import resolve_adjacency
+from dpacct.plan.node import Facts, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:

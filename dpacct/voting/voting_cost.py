@@ -14,9 +14,8 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.citations import CONVERSION, COUNTS, LABELS, SPREAD, Citation
 from dpacct.declare.domain import DELTA
-from dpacct.declare.notebook import Displayed, Facts
-from dpacct.declare.number import Number, ln
-from dpacct.declare.rounding import near
+from dpacct.declare.number import Number, ln, near
+from dpacct.declare.record import Displayed, Facts
 from dpacct.vocabulary import Assumption, Side, Strength
 from dpacct.voting.bounds import ONE_WAY, Bounds
 from dpacct.voting.exact import MOST_COMPOSED, Exact, ExactCost, converted

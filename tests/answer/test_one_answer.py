@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.answer.shown import safe_number
+from dpacct.answer.answer import safe_number
 from dpacct.cli.words import noises
 from dpacct.pld.stable import TooFine
 from dpacct.proof import effort

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpacct.declare.rounding import power_of_ten, rounded
+from dpacct.declare.number import power_of_ten, rounded
 from tests.cli.runner import line
 
 positive = st.floats(min_value=1e-307, max_value=1e307)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.answer.strict import strict
+from dpacct.answer.ask import strict
 from tests.laws.catalogue import SEARCH
 
 MECHANISMS: dict[str, Callable[[], dp.Node]] = {

@@ -18,8 +18,7 @@ from dpacct.mechanisms.gaussian import Gaussian, GaussianStatistic
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.opaque import ZCDP, ApproxDP, PureDP
 from dpacct.plan.combine import Compose, Repeat, composed, repeated
-from dpacct.plan.facts import MAX_DEPTH
-from dpacct.plan.node import Node, resolve_adjacency
+from dpacct.plan.node import MAX_DEPTH, Node, resolve_adjacency
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.vocabulary import Adjacency, Unit

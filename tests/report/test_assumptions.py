@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 import dpacct as dp
-from dpacct.declare.rounding import up
+from dpacct.declare.number import up
 from dpacct.report.assumptions import PREMISES, base_of, read_declared, rows
 from dpacct.report.contents import unsampled, weighted
 from dpacct.shuffling.shuffle import Shuffle

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.answer.shown import interval, is_bound
-from dpacct.declare.rounding import down, near, up
+from dpacct.answer.answer import interval, is_bound
+from dpacct.declare.number import down, near, up
 from dpacct.report import contents
 from dpacct.report.contents import is_quick, must_bound, risks
 from tests.report.plans import COINS, DELTA, FIXED, NESTED, OPAQUE, SGD, example, report

@@ -16,7 +16,7 @@ from tests.structure.project import ROOT, modules, relative
 
 # `plan` has three layers of its own: what every mechanism is (a node), what wraps one, and what composes.
 ALGEBRA, SAMPLERS = "plan.node", "plan.samplers"
-LAYER = dict.fromkeys(("plan.node", "plan.combine", "plan.facts", "plan.saved"), ALGEBRA)
+LAYER = dict.fromkeys(("plan.node", "plan.combine", "plan.saved"), ALGEBRA)
 FOUNDATION = {"vocabulary", "errors", "declare", "citations", "bibliography", "answer", ALGEBRA}
 LOSS = {"vocabulary", "errors", "declare", "citations", "pld"}
 STATED = FOUNDATION | LOSS

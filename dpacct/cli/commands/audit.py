@@ -132,7 +132,7 @@ def _thresholds(said: str) -> str | list[float]:
 def _lines(audit: Found) -> Iterator[str]:
     """The first screen."""
     from dpacct.cli.screens import KNOWN, aligned, labelled, protected
-    from dpacct.declare.rounding import rounded
+    from dpacct.declare.number import rounded
 
     ins, outs = audit.scores.sizes
     proven, sure = audit.proven, f"{100 * audit.confidence:g} %"

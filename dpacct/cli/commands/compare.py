@@ -49,7 +49,7 @@ class Compare(Command):
     def _lines(
         self, answers: tuple[Answer, ...], gaps: list[float | None], stated: Stated
     ) -> list[str]:
-        from dpacct.answer.shown import relation, safe_number
+        from dpacct.answer.answer import relation, safe_number
         from dpacct.cli.screens import (
             KNOWN,
             aligned,

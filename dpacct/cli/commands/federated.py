@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.answer.shown import safe_number
+from dpacct.answer.answer import safe_number
 from dpacct.cli import federated_plan as plans
 from dpacct.cli.command import Command, File, Group
 from dpacct.cli.federated_plan import cell, number, row_json, tables
@@ -15,8 +15,8 @@ from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.question import DETAILS, QUIET
 from dpacct.cli.screens import KNOWN, Screen, aligned, leading, of_epsilon, short
 from dpacct.cli.toml_file import contents, file_name, table_of
+from dpacct.declare.number import Direction, rounded
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch, Usage
-from dpacct.declare.rounding import Direction, rounded
 from dpacct.declare.words import Target
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
 from dpacct.declare.domain import Text, one_of
-from dpacct.declare.number import shown
+from dpacct.declare.number import down, near, shown, up
 from dpacct.declare.record import Maybe, Parameter, Several, Usage
-from dpacct.declare.rounding import down, near, up
 from dpacct.errors import AssumptionViolated, LedgerDamaged
 
 if TYPE_CHECKING:

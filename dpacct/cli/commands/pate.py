@@ -8,14 +8,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.answer.shown import grade, relation, safe_number
+from dpacct.answer.answer import grade, relation, safe_number
 from dpacct.cli.command import Command, File
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.question import QUIET
 from dpacct.cli.screens import aligned, of_epsilon
 from dpacct.declare.domain import POSITIVE, SEED, Integer, Real, Word
+from dpacct.declare.number import rounded
 from dpacct.declare.record import Maybe, Parameter, Switch, Usage
-from dpacct.declare.rounding import rounded
 from dpacct.declare.words import COUNT, Target
 from dpacct.errors import InvalidArgument
 from dpacct.voting.aggregator import Aggregator, GNMax, LNMax

@@ -90,7 +90,7 @@ class Risk(Command):
     ) -> list[str]:
         from dpacct.cli import screens
         from dpacct.cli.screens import aligned
-        from dpacct.declare.rounding import rounded
+        from dpacct.declare.number import rounded
         from dpacct.report.words import phrase
 
         def share(answer: Answer | Fraction) -> str:

@@ -8,8 +8,7 @@ from typing import NoReturn
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.combine import composed, know
-from dpacct.plan.facts import Facts
-from dpacct.plan.node import Fields, Leaf, Node
+from dpacct.plan.node import Facts, Fields, Leaf, Node
 from dpacct.plan.samplers.sampled import OnSample, Sampled, Sampler
 from dpacct.plan.saved import nested, read, take
 from dpacct.vocabulary import Adjacency

@@ -15,8 +15,7 @@ from dpacct.declare.words import SAMPLING
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.plan.combine import know
-from dpacct.plan.facts import Facts
-from dpacct.plan.node import READERS, Fields, Leaf, Node
+from dpacct.plan.node import READERS, Facts, Fields, Leaf, Node
 from dpacct.plan.saved import nested, read, take
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 

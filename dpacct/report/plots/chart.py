@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dpacct.declare.rounding import rounded
+from dpacct.declare.number import rounded
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:

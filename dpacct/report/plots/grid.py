@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from dpacct.declare.number import exact
-from dpacct.declare.rounding import down, listed, near, up
+from dpacct.declare.number import down, exact, listed, near, up
 from dpacct.errors import InvalidArgument
 from dpacct.report.plots.chart import Axis, Chart, Line
 from dpacct.report.plots.draw import figure, plain, show

@@ -16,8 +16,7 @@ import numpy as np
 
 from dpacct.answer.calibration import calibrate
 from dpacct.declare.domain import DELTA
-from dpacct.declare.number import ln
-from dpacct.declare.rounding import compared_to, down, listed, more_or_less, near, up
+from dpacct.declare.number import compared_to, down, listed, ln, more_or_less, near, up
 from dpacct.errors import DpacctError, NotCertified, OutsideDomain, Unreachable, Unsupported
 from dpacct.plan.node import resolve_adjacency
 from dpacct.plan.questions import fast_method

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.declare.rounding import compared_to, more_or_less, percent
+from dpacct.declare.number import compared_to, more_or_less, percent
 from tests.report.plots.charts import RUN, STEP, chart, with_noise
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
