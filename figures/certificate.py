@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import dpacct as dp
-from dpacct.declare import rounding as words
+from dpacct.declare import number as words
 from dpacct.plan import certified
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure

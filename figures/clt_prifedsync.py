@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpacct as dp
-from dpacct.declare import rounding as words
+from dpacct.declare import number as words
 from dpacct.papers.formulas.federated_fdp import theorem2_clt
 from dpacct.papers.tables import cells
 from dpacct.report.plots import style

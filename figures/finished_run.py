@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import dpacct as dp
-from dpacct.declare import rounding as words
+from dpacct.declare import number as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
 from figures.panels import BROKEN, legend_below, log_ticks

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import dpacct as dp
-from dpacct.declare import rounding as words
+from dpacct.declare import number as words
 from dpacct.papers.registry import get
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure

@@ -13,7 +13,7 @@ from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from dpacct.declare import rounding as words
+from dpacct.declare import number as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
 from figures.panels import legend_below, log_ticks

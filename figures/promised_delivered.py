@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dpacct.declare import rounding as words
+from dpacct.declare import number as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
 from figures.noise_by_method import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.declare import rounding as words
+from dpacct.declare import number as words
 from dpacct.papers.formulas.udp_fl import lemma2
 from dpacct.pld.conversions import epsilon as from_renyi
 from dpacct.report.plots import style

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.declare import rounding as words
+from dpacct.declare import number as words
 from dpacct.errors import DpacctError
 from dpacct.papers.registry import get
 from dpacct.report.plots import style

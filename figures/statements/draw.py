@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.declare import rounding as words
+from dpacct.declare import number as words
 from dpacct.papers.oracle import Comparison
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import get
