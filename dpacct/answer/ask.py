@@ -107,12 +107,6 @@ class Question(Record, ABC):
         """What the plan itself knows better than any method; None where that is nothing."""
         return None
 
-    def quick(self, plan: Any, adjacency: Adjacency | None) -> str:
-        """The strongest method that answers in milliseconds."""
-        from dpacct.plan.questions import fast_method
-
-        return fast_method(plan, adjacency)
-
 
 class Epsilon(Question):
     """The least epsilon at this delta; at delta 0 the largest losses are added up."""
@@ -133,9 +127,9 @@ class Epsilon(Question):
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
         """By one method."""
-        from dpacct.plan import questions
+        from dpacct.plan.routes import epsilon
 
-        return questions.epsilon(plan, delta=self.delta, method=method, adjacency=adjacency)
+        return epsilon(plan, self.delta, method, adjacency)
 
     def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
         """By a theorem about this very plan."""
@@ -160,9 +154,9 @@ class Delta(Question):
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
         """By one method."""
-        from dpacct.plan import questions
+        from dpacct.plan.routes import delta
 
-        return questions.delta(plan, epsilon=self.epsilon, method=method, adjacency=adjacency)
+        return delta(plan, self.epsilon, method, adjacency)
 
     def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
         """By a theorem about this very plan."""
@@ -206,8 +200,9 @@ class Boundary(Question):
         """One value proved to meet the target, and one beyond it proved not to."""
         from dpacct.answer.calibration import limits
         from dpacct.plan import certified
+        from dpacct.plan.routes import QUICK
 
-        guess = self.compute(plan, adjacency, self.quick(plan, adjacency))
+        guess = self.compute(plan, adjacency, QUICK)
         low, high = limits(self.bounds, self.whole)
         if not low < guess.value < high and guess.side is not Side.TWO_SIDED:
             message = f"no {self.quantity} that can be asked about misses the target"
@@ -234,10 +229,12 @@ class Boundary(Question):
     ) -> Answer:
         """By one method; each is searched once."""
         from dpacct.answer.calibration import published, search
-        from dpacct.plan.routes import PUBLISHED
+        from dpacct.plan.routes import PUBLISHED, QUICK, named
 
         if method in PUBLISHED:
             return published(plan, self.quantity, self.epsilon, self.delta, method)
+        if method != QUICK:
+            named(method)  # the search takes a refusal for the end of what is defined
         key = plan, adjacency, method
         if key not in self._guess:
             self._guess[key] = search(
@@ -251,12 +248,6 @@ class Boundary(Question):
                 name=self.quantity,
             )
         return self._guess[key]
-
-    def quick(self, plan: Callable[..., Node], adjacency: Adjacency | None) -> str:
-        """Each trial of the search takes its plan's own."""
-        from dpacct.plan.questions import QUICK
-
-        return QUICK
 
 
 def pure(plan: Node, adjacency: Adjacency | None = None, method: str = "auto") -> Answer:
@@ -328,7 +319,7 @@ def ask(
     if digits is None and (sharper := question.sharper(plan, word, method)) is not None:
         return sharper
     if not proves and method != "auto":
-        return question.compute(plan, word, known_method(method))
+        return question.compute(plan, word, method)
     notes: tuple[str, ...] = ()
     asked = DIGITS if digits is None else PROOF_DIGITS.check("digits", digits)
     try:
@@ -343,8 +334,10 @@ def ask(
     else:
         seconds = time.perf_counter() - started
         return replace(proven.answer, certificate=proven.certificate, seconds=seconds)
+    from dpacct.plan.routes import QUICK
+
     try:
-        result = question.compute(plan, word, question.quick(plan, word))
+        result = question.compute(plan, word, QUICK)
     except NotCertified as error:  # a looser bound is more than nothing
         result = _bounded(question, plan, word, error)
     return replace(result, notes=notes, seconds=time.perf_counter() - started)
@@ -384,13 +377,6 @@ def ask_at(kind: type[Question], values: Any, plan: Any, **how: Any) -> Any:
     return Answers([ask(kind(value), plan, **how) for value in flat], shape)
 
 
-def known_method(method: str) -> str:
-    """The name itself; raises `InvalidArgument` with the choices for another one."""
-    from dpacct.plan.routes import named
-
-    return named(method).name if isinstance(method, str) and "@" not in method else method
-
-
 def alternatives(question: Question, plan: Any, *, but: str = "") -> tuple[Answer, ...]:
     """What the other methods say; one that does not apply to the plan is left out."""
     answers = []
@@ -401,3 +387,30 @@ def alternatives(question: Question, plan: Any, *, but: str = "") -> tuple[Answe
             except DpacctError:
                 continue
     return tuple(answer for answer in answers if answer.method != but)
+
+
+def compare(
+    plan: Node,
+    *,
+    delta: Number | None = None,
+    epsilon: Number | None = None,
+    adjacency: Adjacency | str | None = None,
+) -> tuple[Answer, ...]:
+    """See `Node.compare`."""
+    if (delta is None) == (epsilon is None):
+        got = "neither" if delta is None else "both"
+        raise InvalidArgument(f"compare takes either delta or epsilon, got {got}", argument="delta")
+    from dpacct.plan.routes import ROUTES
+
+    answers = []
+    for name in ROUTES:
+        try:
+            if delta is not None:
+                answers.append(plan.epsilon(delta, method=name, adjacency=adjacency))
+            elif epsilon is not None:
+                answers.append(plan.delta(epsilon, method=name, adjacency=adjacency))
+        except Unsupported as refusal:
+            last = refusal
+    if not answers:
+        raise last
+    return tuple(answers)

@@ -1,4 +1,6 @@
-"""Trade-off function from a privacy profile (Dong, Roth, Su 2022, Proposition 2.13).
+"""Curves of a plan: Renyi divergences, privacy profile, trade-off function; see `Node`.
+
+The trade-off function follows from the profile (Dong, Roth, Su 2022, Proposition 2.13):
 
 f(alpha) = sup over eps >= 0 of max(0, 1 - delta(eps) - e^eps alpha, e^{-eps} (1 - delta(eps) - alpha)).
 Any finite set of epsilons gives a lower bound of f, which is the safe side. At alpha = 0 the supremum
@@ -9,12 +11,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpacct.pld.stable import Floats
+from dpacct.answer.ask import strict
+from dpacct.declare.domain import EPSILON, ORDER, Real
+from dpacct.errors import InvalidArgument, OutsideDomain
+from dpacct.plan.composition import Composition
+from dpacct.plan.node import Node, resolve_adjacency
+from dpacct.plan.routes import ROUTES, Question
+from dpacct.pld.budget import metered
+from dpacct.pld.profile import Profile
+from dpacct.pld.stable import Floats, TooFine
+from dpacct.vocabulary import Adjacency
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 LogProfile = Callable[[Floats], Floats]
+
+# of an upper end of delta that becomes an absolute error of a trade-off curve
+_CURVE_TOLERANCE = 1e-8
+# log of a delta of which a profile takes a bound; and of what a curve's least alpha may be off by, relative
+_FAINT, _UNSEEN = -600.0, -23.0
 
 # epsilons of the first look, and how often each alpha's best one is moved to the top of a parabola
 _COARSE = 64
@@ -29,6 +50,124 @@ _BLOCK, _SPARE = 256, 8
 # a gain, as a share of 1 - f, that isn't worth another round; rounds without one after which no more follow:
 # of few alphas, and of those that stand for many, whose epsilons are made finer still
 _LEAST_GAIN, _IDLE = (1e-9, 1e-7), (3, 2)
+
+
+@strict
+def rdp(
+    node: Node, order: ArrayLike, *, adjacency: Adjacency | str | None = None
+) -> float | Floats:
+    """See `Node.rdp`."""
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    orders = _checked("order", order, ORDER)
+    try:
+        result = plan.renyi_at(orders.ravel())
+    except TooFine:
+        message = f"order must be within the reach of the plan's quadrature, got {orders.max():g}"
+        raise OutsideDomain(message, argument="order") from None
+    values = np.array(result).reshape(orders.shape)
+    return float(values) if values.ndim == 0 else values
+
+
+def _checked(name: str, values: ArrayLike, domain: Real) -> Floats:
+    """An array of floats, each in the domain."""
+    if isinstance(values, str | Fraction):
+        return np.asarray(float(domain.check(name, values)))
+    array = np.asarray(values)
+    if array.dtype == object or array.dtype.kind in "US":
+        flat = [float(domain.check(name, number)) for number in array.ravel().tolist()]
+        return np.array(flat).reshape(array.shape)
+    flags = (bool, np.bool_)
+    if isinstance(values, list | tuple) and any(isinstance(value, flags) for value in values):
+        raise InvalidArgument(f"{name} must be numbers in {domain}, got a bool", argument=name)
+    if array.dtype.kind not in "iuf":
+        raise InvalidArgument(
+            f"{name} must be numbers in {domain}, got {values!r:.60}", argument=name
+        )
+    array = array.astype(np.float64)
+    # either end is nan where any number is
+    for end in (array.min(), array.max()) if array.size else ():
+        domain.check(name, float(end))
+    return array
+
+
+@strict
+@metered()
+def profile(node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None) -> Floats:
+    """See `Node.profile`: the upper end of each delta."""
+    array = np.atleast_1d(_checked("epsilon", epsilons, EPSILON))
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    deltas: Floats = np.exp(log_profile(plan, array.ravel()))
+    return np.reshape(deltas, array.shape)
+
+
+def log_profile(
+    plan: Composition,
+    epsilons: Floats,
+    tolerance: float = 1e-9,
+    faint: float = _FAINT,
+) -> Floats:
+    """Log of an upper end of delta at each epsilon, by lines that are good to `tolerance`.
+
+    Of what is below `faint` a bound will do.
+    """
+    if plan.renyi_only:
+
+        def read(at: Floats) -> tuple[Floats, Floats]:
+            route = ROUTES["rdp"]
+            values = [
+                route.answer(plan, Question(False, epsilon_at)).value for epsilon_at in at.tolist()
+            ]
+            return np.array(values), np.zeros(at.shape)
+
+        values, errors = Profile(read)(epsilons, tolerance)
+        return np.minimum(values + errors, 0.0)
+    rising, place = np.unique(epsilons, return_inverse=True)
+    best = np.full(rising.shape, -np.inf)
+    middle = float(rising[rising.size // 2]) if rising.size else 0.0
+    ways = sorted(plan.upper, key=lambda way: -way.chernoff(middle))  # the larger first
+    readings = [(way, *way.log_profile(rising, tolerance, faint)) for way in ways]
+    for _, values, errors, rough in readings:
+        best = np.maximum(best, np.where(rough, -np.inf, values + np.log1p(errors)))
+    # grids are made where nothing cheaper shows that the other direction leads
+    for way, values, _, rough in readings:
+        for k in np.flatnonzero(rough & (values > best) & (best > -np.inf)).tolist():
+            values[k] = min(values[k], way.chernoff(float(rising[k])))
+        leading = rough & (values > best)
+        if leading.any():
+            ends = way.on_grids(rising[leading], tolerance)
+            best[leading] = np.maximum(best[leading], np.minimum(values[leading], ends))
+    # a bound at a smaller epsilon holds at a larger one
+    return np.asarray(np.minimum(np.minimum.accumulate(best), 0.0)[place])
+
+
+@strict
+@metered()
+def tradeoff(
+    node: Node, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
+) -> float | Floats:
+    """See `Node.tradeoff`."""
+    array = _checked("alpha", alpha, Real(0, 1, "both"))
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    values = curve_of(plan, array.ravel()).reshape(array.shape)
+    return float(values) if values.ndim == 0 else values
+
+
+def curve_of(plan: Composition, alpha: Floats) -> Floats:
+    """The trade-off function at alphas in [0, 1], from below."""
+    about: dict[str, Any] = {"finite_mass": 1.0, "scale": 1.0, "kinked": False}
+    if not plan.renyi_only:
+        about = {
+            "finite_mass": math.exp(min(direction.log_kept for direction in plan.upper)),
+            "scale": max(direction.scale for direction in plan.upper),
+            "kinked": all(direction.kinked for direction in plan.upper),
+            "largest": [direction.largest for direction in plan.upper],
+        }
+    faint = _UNSEEN + math.log(float(alpha[alpha > 0.0].min(initial=1.0)))
+    tolerance = _CURVE_TOLERANCE if alpha.size > MANY else 0.0  # few are read one by one
+    return curve(lambda e: log_profile(plan, e, tolerance, faint), alpha, **about)
+
+
+# --- from the profile to the trade-off function
 
 
 def _lines(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:

@@ -10,7 +10,7 @@ from dpacct.answer import Answer
 from dpacct.declare.number import ln
 from dpacct.errors import NotCertified, Unsupported
 from dpacct.plan.node import Node
-from dpacct.plan.questions import safe_log_delta
+from dpacct.plan.routes import safe_log_delta
 from dpacct.vocabulary import Adjacency
 
 _TIE = 1e-6

@@ -19,8 +19,8 @@ from dpacct.declare.number import ln, shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.combine import know
 from dpacct.plan.composition import Composition
+from dpacct.plan.curve import log_profile
 from dpacct.plan.node import Fields, Leaf, Node, resolve_adjacency
-from dpacct.plan.questions import log_profile
 from dpacct.plan.saved import nested, read, take
 from dpacct.pld import roots
 from dpacct.pld.pair import Moments, Pair, Pairs

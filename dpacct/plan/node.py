@@ -358,9 +358,9 @@ class Node(ABC):
         >>> (dp.Gaussian(sigma=2) * 8).rdp(3)
         3.0
         """
-        from dpacct.plan import questions
+        from dpacct.plan import curve
 
-        return questions.rdp(self, order, adjacency=adjacency)
+        return curve.rdp(self, order, adjacency=adjacency)
 
     def profile(
         self, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None
@@ -374,9 +374,9 @@ class Node(ABC):
         >>> [f"{delta:.3e}" for delta in run.profile([0, 1, 2])]
         ['1.403e-01', '7.669e-04', '7.866e-08']
         """
-        from dpacct.plan import questions
+        from dpacct.plan import curve
 
-        return questions.profile(self, epsilons, adjacency=adjacency)
+        return curve.profile(self, epsilons, adjacency=adjacency)
 
     def tradeoff(
         self, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
@@ -389,9 +389,9 @@ class Node(ABC):
         >>> f"{dp.Gaussian(sigma=1).tradeoff(0.05):.6f}"
         '0.740489'
         """
-        from dpacct.plan import questions
+        from dpacct.plan import curve
 
-        return questions.tradeoff(self, alpha, adjacency=adjacency)
+        return curve.tradeoff(self, alpha, adjacency=adjacency)
 
     def compare(
         self,
@@ -408,9 +408,9 @@ class Node(ABC):
         >>> [answer.method for answer in dp.Gaussian(sigma=1).compare(delta=1e-5)]
         ['exact', 'lattice', 'balle_wang.theorem8', 'rdp', 'rdp-mironov', 'clt']
         """
-        from dpacct.plan import questions
+        from dpacct.answer.ask import compare
 
-        return questions.compare(self, delta=delta, epsilon=epsilon, adjacency=adjacency)
+        return compare(self, delta=delta, epsilon=epsilon, adjacency=adjacency)
 
 
 class Leaf(Node):

@@ -16,9 +16,9 @@ from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.combine import know
 from dpacct.plan.composition import Composition
+from dpacct.plan.curve import log_profile
 from dpacct.plan.group import Profiled
 from dpacct.plan.node import Facts, Fields, Leaf, Node, resolve_adjacency
-from dpacct.plan.questions import log_profile
 from dpacct.plan.saved import nested, read, take
 from dpacct.pld.pair import Moments
 from dpacct.vocabulary import Adjacency, Assumption, Strength

@@ -1,19 +1,21 @@
-"""Ways from a composition to an answer, by name. Each applies or refuses; none reinterprets."""
+"""Ways from a plan to an answer, by name: epsilon or delta. Each applies or refuses; none reinterprets."""
 
 from __future__ import annotations
 
 import difflib
 import math
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
 import numpy as np
 
+from dpacct.answer import Answer
+from dpacct.answer.ask import strict
 from dpacct.citations import (
-    BALLS,
     CLOSED_FORM,
     CONVERSION,
     INVERSION,
@@ -31,11 +33,12 @@ from dpacct.errors import InvalidArgument, NotCertified, Unreachable, Unsupporte
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.plan import smallest_noise
 from dpacct.plan.composition import Composition, Direction, log_moments
+from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.plan.samplers.sampled import SampledRelease, Sampler
 from dpacct.pld import brackets, contour, conversions, rows
-from dpacct.pld.budget import MEMORY, WORK
+from dpacct.pld.budget import MEMORY, WORK, metered
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
 from dpacct.pld.loss import gaussian
@@ -44,7 +47,7 @@ from dpacct.pld.pair import Moments
 from dpacct.pld.pieces import Sources
 from dpacct.pld.roots import decreasing, halved, minimum
 from dpacct.pld.stable import TooFine, quiet
-from dpacct.vocabulary import Side, Strength
+from dpacct.vocabulary import Adjacency, Side, Strength
 
 _UNSPANNED = (
     f"no lattice of {WORK:g} s and {MEMORY >> 30} GB spans the losses of this plan at this target, and the "
@@ -59,9 +62,8 @@ WIDTH = 1e-4
 """Relative width of the lattice's bracket that is aimed at."""
 WIDTHS = Real("1e-9", "0.1", "both")
 """Those that may be asked for, as in method="lattice@1e-6"."""
-# of proofs: the width, and a float is taken for every number that it may stand for
-_PROVED = 4e-10
-_ROUNDING = Fraction(1, 10**12)
+# of a logarithm: what it is rounded by
+_UNIT = 2.0**-52
 # of published guarantees
 _HALVED = 1e-12
 
@@ -111,22 +113,6 @@ class Route(ABC):
     @abstractmethod
     def answer(self, plan: Composition, question: Question) -> Finding:
         """Epsilon or log delta; raises `Unsupported` where the route does not apply."""
-
-
-class Formulas(Route):
-    """A route that has a formula of its own for either question."""
-
-    def answer(self, plan: Composition, question: Question) -> Finding:
-        """By the formula of this question."""
-        return question.pick(self.epsilon, self.log_delta)(plan, question.at)
-
-    @abstractmethod
-    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
-        """Epsilon at this log delta."""
-
-    @abstractmethod
-    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        """Log delta at this epsilon."""
 
 
 # -- moments of real order, optimised continuously, and a published conversion ------------------------
@@ -359,10 +345,14 @@ class CentralLimit(Route):
         return Finding(value, None, None, Strength.ESTIMATE, (LIMIT,))
 
 
-class BalleWang(Formulas):
+class BalleWang(Route):
     """delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)."""
 
     name = "balle_wang.theorem8"
+
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """By the formula of this question."""
+        return question.pick(self.epsilon, self.log_delta)(plan, question.at)
 
     def _mu(self, plan: Composition) -> float:
         mu = plan.gaussian_mu
@@ -409,67 +399,18 @@ class BalleWang(Formulas):
         return Finding(value, *ends, self._grade(error), (CLOSED_FORM,))
 
 
-class Certified(Formulas):
-    """Ball arithmetic; raises `NotCertified` where no proof is reached.
-
-    Routes are asked with floats, so the question is widened by its rounding and both its ends are
-    proven; `dpacct.plan.certified` takes exact numbers, and gives more digits and a certificate.
-    """
-
-    name = "certified"
-
-    def _finding(self, plan: Composition, value: float, lower: float, upper: float) -> Finding:
-        basis = (*plan.basis, BALLS)
-        return Finding(value, lower, upper, Strength.PROVED, basis)
-
-    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
-        """Epsilon proven at both ends of what the rounded log delta may stand for."""
-        from dpacct.plan.certified import above, below, prepared
-
-        proof = prepared(plan)
-        target = _exp(log_delta)
-        upper = proof.epsilon(target * (1 - _ROUNDING), _PROVED)
-        lower = proof.epsilon(target * (1 + _ROUNDING), _PROVED)
-        ends = below(lower.lower), above(upper.upper)
-        return self._finding(plan, 0.5 * (ends[0] + ends[1]), *ends)
-
-    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        """Log delta, proven at both ends of what the rounded epsilon may stand for."""
-        from dpacct.plan.certified import prepared
-
-        proof = prepared(plan)
-        at = Fraction(epsilon)
-        answer = proof.delta(at, _PROVED)
-        if epsilon == 0.0:
-            upper = lower = answer
-        else:
-            upper = proof.delta(at * (1 - _ROUNDING), _PROVED)
-            lower = proof.delta(at * (1 + _ROUNDING), _PROVED)
-        if not lower.lower > 0:
-            raise NotCertified(f"delta at epsilon {epsilon:.6g} has no positive proven lower end")
-        # ln rounds; its error is far below this margin
-        low, high = ln(lower.lower), ln(upper.upper)
-        margin = 1e-14 * (1.0 + abs(low))
-        value = answer.lower + (answer.upper - answer.lower) / 2
-        ends = low - margin, high + margin
-        return self._finding(plan, min(max(ln(value), ends[0]), ends[1]), *ends)
-
-
-def _exp(log_value: float) -> Fraction:
-    """About e^log_value, to 1e-15 relative, also below the range of floats."""
-    scale = math.floor(log_value / math.log(2.0))
-    part = Fraction(math.exp(log_value - scale * math.log(2.0)))
-    return part * Fraction(2) ** scale
-
-
 @dataclass(frozen=True)
-class ClosedGuarantee(Formulas):
+class ClosedGuarantee(Route):
     """An upper bound as published: its proof has a gap, and no counter-example is known."""
 
     name: str
     theorem: smallest_noise.Guarantee
     sampler: type[Sampler]
     basis: Citation
+
+    def answer(self, plan: Composition, question: Question) -> Finding:
+        """By the formula of this question."""
+        return question.pick(self.epsilon, self.log_delta)(plan, question.at)
 
     def sigma(self, plan: Composition, epsilon: float, log_delta: float) -> float:
         """Smallest standard deviation / sensitivity; raises `Unreachable` where no lambda exists.
@@ -556,8 +497,10 @@ ROUTES: dict[str, Route] = {
     for route in (Exact(), Lattice(), BalleWang(), CANONNE, MIRONOV, CentralLimit())
 }
 """Every method that is compared, the strongest first."""
-OFFERED: dict[str, Route] = {**ROUTES, Certified.name: Certified(), **PUBLISHED}
-"""Every method by name: proofs and the papers' theorems are asked for, and not compared."""
+OFFERED = (*ROUTES, "certified", *PUBLISHED)
+"""Every method's name: proofs, which `ask` makes, and the papers' theorems are not compared."""
+QUICK = "quick"
+"""The strongest method that answers in milliseconds: exact, or Renyi where only that is known."""
 
 
 def named(method: str) -> Route:
@@ -565,12 +508,107 @@ def named(method: str) -> Route:
 
     "lattice@1e-6" is the lattice with brackets of that relative width.
     """
-    if isinstance(method, str) and method in OFFERED:
-        return OFFERED[method]
-    if isinstance(method, str) and method.startswith("lattice@"):
-        return Lattice(width=float(WIDTHS.check("method", method.removeprefix("lattice@"))))
+    if isinstance(method, str):
+        route = ROUTES.get(method) or PUBLISHED.get(method)
+        if route is not None:
+            return route
+        if method.startswith("lattice@"):
+            return Lattice(width=float(WIDTHS.check("method", method.removeprefix("lattice@"))))
     choices = ["auto", *OFFERED]
     close = difflib.get_close_matches(str(method), choices, n=1, cutoff=0.5)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     listed = ", ".join(choices[:-1]) + " or " + choices[-1]
     raise InvalidArgument(f"method must be {listed}, got {method!r:.60}{hint}", argument="method")
+
+
+def _route(plan: Composition, method: str) -> Route:
+    return named(method) if method != QUICK else ROUTES["rdp" if plan.renyi_only else "exact"]
+
+
+def fast_method(node: Node, adjacency: Adjacency | str | None = None) -> str:
+    """The name of the strongest method that answers in milliseconds."""
+    return _route(Composition(node, resolve_adjacency(node, adjacency)), QUICK).name
+
+
+# -- answers --------------------------------------------------------------------------------------------
+
+
+@strict
+@metered()
+def epsilon(node: Node, delta: Fraction, method: str, adjacency: Adjacency | None) -> Answer:
+    """Epsilon at this delta in (0, 1), by one method."""
+    started = time.perf_counter()
+    plan = Composition(node, resolve_adjacency(node, adjacency))
+    route = _route(plan, method)
+    finding, most = route.answer(plan, Question(True, ln(delta))), plan.promised(delta)
+    if most is not None and finding.upper is not None and finding.upper > most:
+        finding = replace(finding, value=min(finding.value, most), upper=most)
+    return _answer(plan, "epsilon", finding, route, started)
+
+
+def delta(node: Node, epsilon: Fraction, method: str, adjacency: Adjacency | None) -> Answer:
+    """Delta at this epsilon >= 0, by one method."""
+    return safe_log_delta(node, epsilon, method=method, adjacency=adjacency)[0]
+
+
+@strict
+@metered()
+def safe_log_delta(
+    node: Node,
+    epsilon: float | Fraction,
+    *,
+    method: str = QUICK,
+    adjacency: Adjacency | str | None = None,
+    tilts: Mapping[int, float] | None = None,
+) -> tuple[Answer, float]:
+    """Delta's answer, and the log of its safe end (of its value, where no end is known)."""
+    started = time.perf_counter()
+    plan = Composition(node, resolve_adjacency(node, adjacency), tilts)
+    route = _route(plan, method)
+    at = float(epsilon)
+    # rounding must not put what is past all losses below them
+    if isinstance(epsilon, Fraction) and plan.past_all_losses(epsilon):
+        at = math.nextafter(at * (1 + 1e-14), math.inf)
+    finding = route.answer(plan, Question(False, at))
+    end = finding.value if finding.upper is None else finding.upper
+    return _answer(plan, "delta", finding, route, started), end
+
+
+def _answer(
+    plan: Composition, quantity: str, finding: Finding, route: Route, started: float
+) -> Answer:
+    node = plan.node
+    value, lower, upper = finding.value, finding.lower, finding.upper
+    log_value = None
+    if quantity == "delta":
+        log_value = value if math.isfinite(value) else None
+        value, lower, upper = math.exp(value), _power(lower, down=True), _power(upper, up=True)
+    return Answer(
+        quantity=quantity,
+        value=value,
+        lower=lower,
+        upper=upper,
+        side=finding.side,
+        strength=finding.strength,
+        method=route.name,
+        basis=finding.basis,
+        assumptions=node.assumptions(plan.adjacency),
+        adjacency=plan.adjacency,
+        unit=node.unit,
+        tree=node,
+        seconds=time.perf_counter() - started,
+        log_value=log_value,
+    )
+
+
+def _power(log_value: float | None, *, up: bool = False, down: bool = False) -> float | None:
+    """e^{log_value} as a probability, rounded outwards where an end is asked for."""
+    if log_value is None:
+        return None
+    # the logarithm is a float itself, and half a unit of its last place is more than one of the value's
+    margin = _UNIT * abs(log_value) if math.isfinite(log_value) else 0.0
+    if up:
+        return min(1.0, math.nextafter(math.exp(log_value + margin), 1.0))
+    if down:
+        return max(0.0, math.nextafter(math.exp(log_value - margin), 0.0))
+    return math.exp(log_value)

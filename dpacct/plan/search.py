@@ -17,7 +17,7 @@ from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
-from dpacct.plan.questions import safe_log_delta
+from dpacct.plan.routes import safe_log_delta
 from dpacct.plan.trials import Trials, score
 from dpacct.pld.budget import WORK, metered, spent
 from dpacct.pld.roots import WIDTH, near_root, real, whole

@@ -323,12 +323,12 @@ class PlanTradeOff(TradeOff):
         self._composed = Composition(plan, self.adjacency)
 
     def _values(self, alpha: Floats) -> Floats:
-        from dpacct.plan.questions import curve_of
+        from dpacct.plan.curve import curve_of
 
         return curve_of(self._composed, alpha)
 
     def _profile(self, epsilons: Floats) -> Floats:
-        from dpacct.plan.questions import log_profile
+        from dpacct.plan.curve import log_profile
 
         return mirrored(
             lambda at: np.exp(log_profile(self._composed, at, _TOLERANCE)) * (1.0 + 1e-12), epsilons

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.plan.questions import _power
+from dpacct.plan.routes import _power
 from dpacct.pld import contour
 from dpacct.pld.coin import Round
 from dpacct.pld.compose import Composed, compose, finite_mass, tilted_sum, window

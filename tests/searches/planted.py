@@ -107,7 +107,7 @@ NAMED: dict[str, tuple[str, str, str]] = {
         "pass",
     ),
     "precision from the value": (
-        "dpacct/plan/questions.py",
+        "dpacct/plan/routes.py",
         "_UNIT * abs(log_value) if math.isfinite(log_value) else 0.0",
         "0.0",
     ),
@@ -122,7 +122,7 @@ _NAMED_TESTS = {
     "dpacct/pld/contour.py": "tests/pld/test_charges.py",
     "dpacct/pld/pieces.py": "tests/pld/test_charges.py",
     "dpacct/pld/compose.py": "tests/pld/test_charges.py",
-    "dpacct/plan/questions.py": "tests/pld/test_charges.py",
+    "dpacct/plan/routes.py": "tests/pld/test_charges.py",
     "dpacct/plan/adaptive.py": "tests/plan/test_adaptive.py",
     "dpacct/plan/group.py": "tests/plan/test_group_and_parallel.py",
     "dpacct/plan/search.py": "tests/answer/test_calibration.py",

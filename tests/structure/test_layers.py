@@ -51,18 +51,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "dpacct_training": PUBLIC | {"dpacct_training"},
 }
 
-# The upward edges, all inside a function (docs/decisions/0003): a question is put to plan.questions, or to
-# the search of a calibration; reading a saved tree needs the files that bring its kinds of node.
+# The upward edges, all inside a function (docs/decisions/0003): a question is put to a method, a curve, a
+# proof, or the search of a calibration; reading a saved tree needs the files that bring its kinds of node.
 NAMED_EXCEPTIONS = {
     ("dpacct.answer.ask", "dpacct.plan.certified"),
-    ("dpacct.answer.ask", "dpacct.plan.questions"),
     ("dpacct.answer.ask", "dpacct.plan.routes"),
     ("dpacct.answer.calibration", "dpacct.plan.composition"),
     ("dpacct.answer.calibration", "dpacct.plan.routes"),
     ("dpacct.answer.calibration", "dpacct.plan.search"),
     ("dpacct.answer.calibration", "dpacct.mechanisms.gaussian"),
     ("dpacct.answer.calibration", "dpacct.plan.samplers.sampled"),
-    ("dpacct.plan.node", "dpacct.plan.questions"),
+    ("dpacct.plan.node", "dpacct.plan.curve"),
     ("dpacct.plan.saved", "dpacct.plan.parallel"),
     ("dpacct.plan.saved", "dpacct.mechanisms"),
     ("dpacct.plan.saved", "dpacct.plan.samplers"),
@@ -158,7 +157,7 @@ def test_the_table_has_no_cycle() -> None:
     [
         ("dpacct.pld.contour", "from dpacct.mechanisms import gaussian"),
         ("dpacct.pld.contour", "from dpacct.answer import Answer"),
-        ("dpacct.mechanisms.gaussian", "def f():\n    from ..plan import questions"),
+        ("dpacct.mechanisms.gaussian", "def f():\n    from ..plan import curve"),
         (
             "dpacct.mechanisms.gaussian",
             "import importlib\nimportlib.import_module('dpacct.cli.main')",
@@ -177,7 +176,7 @@ def test_a_forbidden_import_is_seen(
 ) -> None:
     for module in (
         "plan",
-        "plan.questions",
+        "plan.curve",
         "plan.product",
         "risk",
     ):
@@ -188,8 +187,8 @@ def test_a_forbidden_import_is_seen(
 @pytest.mark.parametrize(
     ("name", "source"),
     [
-        ("dpacct.plan.node", "def epsilon():\n    from dpacct.plan.questions import epsilon"),
-        ("dpacct.plan.node", "def epsilon():\n    from dpacct.plan import questions"),
+        ("dpacct.plan.node", "def epsilon():\n    from dpacct.plan.curve import rdp"),
+        ("dpacct.plan.node", "def epsilon():\n    from dpacct.plan import curve"),
         ("dpacct.answer", "if TYPE_CHECKING:\n    from dpacct.pld.pair import Pairs"),
         (
             "dpacct.cli.eps",
@@ -199,6 +198,6 @@ def test_a_forbidden_import_is_seen(
     ],
 )
 def test_an_allowed_import_is_not(name: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("plan.questions", "cli", "cli.output"):
+    for module in ("plan.curve", "cli", "cli.output"):
         monkeypatch.setitem(MODULES, f"dpacct.{module}", ROOT / "dpacct")
     assert breaches(name, ROOT / "dpacct" / "x.py", source) == []

@@ -19,7 +19,7 @@ from dpacct.declare.domain import DELTA
 from dpacct.declare.number import compared_to, down, listed, ln, more_or_less, near, up
 from dpacct.errors import DpacctError, NotCertified, OutsideDomain, Unreachable, Unsupported
 from dpacct.plan.node import resolve_adjacency
-from dpacct.plan.questions import fast_method
+from dpacct.plan.routes import fast_method
 from dpacct.pld import conversions
 from dpacct.pld.roots import minimum
 from dpacct.report.plots.chart import Axis, Band, Chart, Level, Line, Mark
