@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from dpacct.plan.node import Leaf
-    from dpacct.pld.pair import Pair, Scheme, Stated
+    from dpacct.pld.pair import Pair, Stated
 
 
 class _Normal(Mechanism):
@@ -199,10 +199,9 @@ class GaussianStatistic(_Normal, kind="gaussian-statistic"):
 def normal_pair(sigma: float) -> Pair:
     """N(1, sigma^2) against N(0, sigma^2), `sigma` = standard deviation / sensitivity.
 
-    Raises `OutsideDomain` where 1/sigma^2 leaves the range of floats; on a sample also where one release
-    loses more than any use would bear (below 0.01 it is epsilon 5000), or less than doubles can tell.
+    Raises `OutsideDomain` where 1/sigma^2 leaves the range of floats.
     """
-    from dpacct.citations import APART, FIXED_SIZE, GAUSSIAN, POISSON, REALISABLE
+    from dpacct.citations import GAUSSIAN
     from dpacct.pld.loss import gaussian
     from dpacct.pld.pair import Pair
     from dpacct.pld.pieces import Cut
@@ -210,35 +209,7 @@ def normal_pair(sigma: float) -> Pair:
     if not 1e-100 <= sigma <= 1e100:
         message = f"sigma must be in [1e-100, 1e100], got {sigma:g}"
         raise OutsideDomain(message, argument="sigma")
-
-    def check() -> None:
-        if not 1e-2 <= sigma <= 1e15:
-            message = f"sigma of a sampled release must be in [0.01, 1e15], got {sigma:g}"
-            raise OutsideDomain(message, argument="sigma")
-
-    return Pair(
-        (Cut(gaussian(1.0 / sigma)),),
-        (GAUSSIAN,),
-        (POISSON, APART),
-        (FIXED_SIZE, REALISABLE),
-        near=lambda: normal_pair(2.0 * sigma),
-        limit=lambda scheme, rate: _limit(1.0 / sigma, scheme, rate),
-        check=check,
-    )
-
-
-def _limit(mu: float, scheme: Scheme, rate: float) -> float:
-    """mu^2 of one release in the Gaussian limit."""
-    from dpacct.pld.pair import Scheme
-
-    if scheme is Scheme.PLAIN:
-        return mu * mu
-    growth = min(mu * mu, 700.0)
-    if scheme is Scheme.FIXED_SIZE:  # Dong, Roth, Su 2022, Corollary 5.4
-        most, least = (0.5 * math.erfc(-x / math.sqrt(2.0)) for x in (1.5 * mu, -0.5 * mu))
-        return 2.0 * rate * rate * (math.exp(growth) * most + 3.0 * least - 2.0)
-    # Bu, Dong, Long, Su 2020: mu = q sqrt(T (e^{1/sigma^2} - 1))
-    return rate * rate * math.expm1(growth)
+    return Pair((Cut(gaussian(1.0 / sigma)),), (GAUSSIAN,), near=lambda: normal_pair(2.0 * sigma))
 
 
 def short(value: Fraction) -> Fraction:

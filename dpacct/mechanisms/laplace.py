@@ -102,17 +102,11 @@ class Laplace(Mechanism, kind="laplace"):
 
 def _pair(b: float) -> Pair:
     """Laplace(1, b) against Laplace(0, b). Raises `OutsideDomain` for an absurd b."""
-    from dpacct.citations import FIXED_SIZE, LAPLACE, POISSON
+    from dpacct.citations import LAPLACE
     from dpacct.pld.loss import laplace
     from dpacct.pld.pair import Pair
     from dpacct.pld.pieces import Cut
 
     if not 1e-100 <= b <= 1e100:
         raise OutsideDomain(f"b must be in [1e-100, 1e100], got {b:g}", argument="b")
-    return Pair(
-        (Cut(laplace(1.0 / b)),),
-        (LAPLACE,),
-        (POISSON,),
-        (FIXED_SIZE,),
-        near=lambda: _pair(2.0 * b),
-    )
+    return Pair((Cut(laplace(1.0 / b)),), (LAPLACE,), near=lambda: _pair(2.0 * b))

@@ -24,7 +24,19 @@ from typing import Any
 
 import numpy as np
 
-from dpacct.citations import BINS, COIN, FIXED_SIZE, ON_THE_SAMPLE, POISSON, RECORDS, Citation
+from dpacct.citations import (
+    APART,
+    BINS,
+    COIN,
+    FIXED_SIZE,
+    GAUSSIAN,
+    LAPLACE,
+    ON_THE_SAMPLE,
+    POISSON,
+    REALISABLE,
+    RECORDS,
+    Citation,
+)
 from dpacct.errors import OutsideDomain, Unsupported
 from dpacct.vocabulary import Adjacency
 
@@ -40,6 +52,8 @@ from .stable import Floats, TooFine
 # e^-epsilon of a guarantee must be a double
 _LARGEST = 700.0
 _LEAST_SIGMA = 0.1  # of units in bins: the law of less takes more than seconds
+# sigma of a sampled release: less loses more than any use would bear (epsilon 5000), more than doubles tell
+_SAMPLED_SIGMA = 1e-2, 1e15
 
 Ways = tuple[Source, ...]
 
@@ -138,17 +152,14 @@ class Pair:
     `ways`: that pair and the pair back; one alone is its own mirror image. `near`: the same at half the
     distance, of a unit that is absent or present where two are exchanged; None: the pair itself. `below`:
     what data realise at a rate (1: without sampling), where the pair only bounds it; None: the pair.
-    `limit`: see `Pairs`, by scheme and rate. `check` raises `OutsideDomain` where a sample is out of reach.
+    `limit`: mu^2 in the Gaussian limit without sampling, of other noise than Gaussian; inf: never known.
     """
 
     ways: Ways
     basis: tuple[Citation, ...]
-    poisson_basis: tuple[Citation, ...] | None = None
-    fixed_basis: tuple[Citation, ...] | None = None
     near: Callable[[], Pair] | None = None
     below: Callable[[float], Ways] | None = None
-    limit: Callable[[Scheme, float], float | None] | None = None
-    check: Callable[[], None] | None = None
+    limit: float | None = None
 
     @classmethod
     def of(cls, loss: LossDistribution, *basis: Citation) -> Pair:
@@ -170,7 +181,7 @@ class Pair:
             (*basis, ON_THE_SAMPLE),
             near=lambda: nothing,
             below=below,
-            limit=lambda scheme, rate: math.inf,
+            limit=math.inf,
         )
 
     def at(self, rate: float) -> Ways:
@@ -195,9 +206,9 @@ class Pair:
         """Each unit by its own coin."""
         if adjacency is Adjacency.REPLACE_ONE:
             return self._exchanged(rate, self.near().at if self.near else self.below or self.at)
-        self._checked()
+        self._check_sampled()
         lower = None if self.below is None else self.below(rate)
-        basis = (*self.basis, POISSON) if self.poisson_basis is None else self.poisson_basis
+        basis = self._sampled_basis(POISSON, APART)
         return Pairs(self.at(rate), basis, lower, self._limit(Scheme.POISSON, rate))
 
     def without_replacement(self, rate: float, adjacency: Adjacency) -> Pairs:
@@ -220,7 +231,7 @@ class Pair:
         With l the loss of one record, N(j mu, 1) has log density ratio j l - j (j-1) mu^2 / 2 to N(0, 1).
         """
         loss, mu = self._normal("records of a user are sampled")
-        self._checked()
+        self._check_sampled()
         weights = (
             (j, math.comb(records, j) * rate**j * (1.0 - rate) ** (records - j))
             for j in range(records + 1)
@@ -246,8 +257,7 @@ class Pair:
 
     def _normal(self, who: str) -> tuple[LossDistribution, float]:
         """The pair as the loss of N(mu, 1) against N(0, 1), and mu; raises `Unsupported` for any other."""
-        source = self.ways[0]
-        mu = source.of.gaussian if isinstance(source, Cut) and len(self.ways) == 1 else None
+        source, mu = self.ways[0], self._mu
         if not isinstance(source, Cut) or mu is None:
             message = f"{who} for Gaussian noise alone, and this plan has other noise"
             raise Unsupported(message, argument="plan")
@@ -259,17 +269,44 @@ class Pair:
             message = "a sample under replace-one needs a plan whose pair is its own mirror image"
             raise Unsupported(f"{message}, and this one's is not", argument="plan")
         lower = realised(rate)
-        self._checked()
-        basis = (*self.basis, FIXED_SIZE) if self.fixed_basis is None else self.fixed_basis
+        self._check_sampled()
+        basis = self._sampled_basis(FIXED_SIZE, REALISABLE)
         upper = (mirrored(self.ways[0], rate),)
         return Pairs(upper, basis, lower, self._limit(Scheme.FIXED_SIZE, rate))
 
-    def _limit(self, scheme: Scheme, rate: float) -> float | None:
-        return None if self.limit is None else self.limit(scheme, rate)
+    @cached_property
+    def _mu(self) -> float | None:
+        """mu, where the pair is N(mu, 1) against N(0, 1)."""
+        source = self.ways[0]
+        return source.of.gaussian if isinstance(source, Cut) and len(self.ways) == 1 else None
 
-    def _checked(self) -> None:
-        if self.check is not None:
-            self.check()
+    def _sampled_basis(self, theorem: Citation, of_gaussian: Citation) -> tuple[Citation, ...]:
+        """Of a sample, whose law has no closed form; laws that were composed before keep theirs."""
+        if ON_THE_SAMPLE in self.basis:
+            return (*self.basis, theorem)
+        kept = (line for line in self.basis if line not in (GAUSSIAN, LAPLACE))
+        return (*kept, theorem, *((of_gaussian,) if GAUSSIAN in self.basis else ()))
+
+    def _limit(self, scheme: Scheme, rate: float) -> float | None:
+        """mu^2 of one release in the Gaussian limit; None: the second moment of the loss."""
+        mu = self._mu
+        if self.limit == math.inf or mu is None:
+            return self.limit if scheme is Scheme.PLAIN or self.limit == math.inf else None
+        if scheme is Scheme.PLAIN:
+            return mu * mu
+        growth = min(mu * mu, 700.0)
+        if scheme is Scheme.FIXED_SIZE:  # Dong, Roth, Su 2022, Corollary 5.4
+            most, least = (0.5 * math.erfc(-x / math.sqrt(2.0)) for x in (1.5 * mu, -0.5 * mu))
+            return 2.0 * rate * rate * (math.exp(growth) * most + 3.0 * least - 2.0)
+        # Bu, Dong, Long, Su 2020: mu = q sqrt(T (e^{1/sigma^2} - 1))
+        return rate * rate * math.expm1(growth)
+
+    def _check_sampled(self) -> None:
+        """Raise `OutsideDomain` where a sample is out of reach."""
+        least, most = _SAMPLED_SIGMA
+        if self._mu is not None and not 1.0 / most <= self._mu <= 1.0 / least:
+            message = f"sigma of a sampled release must be in [0.01, 1e15], got {1.0 / self._mu:g}"
+            raise OutsideDomain(message, argument="sigma")
 
 
 def composed(sides: Sequence[tuple[Ways, int]]) -> Ways:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpacct.citations import BOUNDED_RANGE, FIXED_SIZE, POISSON
+from dpacct.citations import BOUNDED_RANGE
 from dpacct.pld.loss import LossDistribution, between
 from dpacct.pld.pair import Pair, Ways, guarantee
 from dpacct.pld.pieces import Cut
@@ -86,10 +86,4 @@ def bounded_range_pair(eta: float) -> Pair:
             return Pair.of(guarantee(0.5 * eta)).at(rate)
         return tuple(Cut(two_points(eta, share * eta)) for share in _PLACES)
 
-    return Pair(
-        (Cut(bounded_range_loss(eta)),),
-        (BOUNDED_RANGE,),
-        (BOUNDED_RANGE, POISSON),
-        (BOUNDED_RANGE, FIXED_SIZE),
-        below=below,
-    )
+    return Pair((Cut(bounded_range_loss(eta)),), (BOUNDED_RANGE,), below=below)

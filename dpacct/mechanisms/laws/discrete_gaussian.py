@@ -42,7 +42,7 @@ from dpacct.citations import DISCRETE_GAUSSIAN, WIDE_DISCRETE_GAUSSIAN
 from dpacct.errors import OutsideDomain
 from dpacct.mechanisms.gaussian import normal_pair
 from dpacct.pld.loss import LossDistribution
-from dpacct.pld.pair import Pair, Scheme
+from dpacct.pld.pair import Pair
 
 # scales up to which noise is summed: e^{-5000}, below any delta that a question may name
 _FAR = 100.0
@@ -66,11 +66,10 @@ def summed(scale: float, shift: int) -> Pair:
     if not scale / shift >= 0.02 or scale > WIDEST:
         message = f"scale must be in [0.05 sensitivity, 2000], got {scale:g}"
         raise OutsideDomain(message, argument="scale")
-    square = (shift / scale) ** 2
     return replace(
         Pair.of(_law(scale, shift), DISCRETE_GAUSSIAN),
         near=lambda: summed(scale, max(1, shift // 2)),
-        limit=lambda scheme, rate: square if scheme is Scheme.PLAIN else None,
+        limit=(shift / scale) ** 2,
     )
 
 
@@ -90,8 +89,6 @@ def wide(scale: float, shift: int) -> Pair:
     return replace(
         above,
         basis=(WIDE_DISCRETE_GAUSSIAN, *above.basis),
-        poisson_basis=(WIDE_DISCRETE_GAUSSIAN, *(above.poisson_basis or ())),
-        fixed_basis=(WIDE_DISCRETE_GAUSSIAN, *(above.fixed_basis or ())),
         below=below(shift).at,
         # a unit that is absent or present, at half the distance rounded down to a whole number
         near=lambda: below(max(1, shift // 2)),
