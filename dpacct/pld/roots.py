@@ -86,10 +86,11 @@ def _reached(
 
     `slope` < 0: about that at the start, by which steps go. The first is no longer than `longest`.
     """
-    edge = start
+    edge, last = start, 0.0
     for _ in range(_MOST):
         size = abs(_AHEAD * edge.value / slope)
-        size = max(size if size < longest else longest, least, 1e-15 * abs(edge.u))
+        # from a place where it is 0 to all digits a line would go nowhere
+        size = max(size if size < longest else longest, least, 1e-15 * abs(edge.u), 1e-9 * last)
         down = edge.value > 0.0
         number = asked.number(edge.u + size if down else edge.u - size)
         if number == edge.number:
@@ -100,7 +101,7 @@ def _reached(
         # the sign changes farther out than the slope, or a line through these two, has it
         chord = (place.value - edge.value) / (place.u - edge.u)
         slope = max(_FLATTER * slope, chord) if chord < 0.0 else _FLATTER * slope
-        longest, edge = 2.0 * longest, place
+        longest, edge, last = 2.0 * longest, place, size
     return (edge, None) if edge.value > 0.0 else (None, edge)
 
 

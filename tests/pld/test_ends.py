@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dpacct.pld.brackets import root
@@ -23,6 +23,7 @@ READINGS: dict[str, Callable[[float], float]] = {
 @pytest.mark.parametrize("name", READINGS)
 @pytest.mark.parametrize("up", [False, True])
 @given(start=st.floats(0.5, 6.0), slope=st.floats(0.01, 50.0), target=st.floats(-0.5, 0.5))
+@example(start=1.0, slope=1.1, target=0.0)  # the first step ends where a line is 0
 def test_the_end_is_near_and_safe(
     name: str, up: bool, start: float, slope: float, target: float
 ) -> None:
