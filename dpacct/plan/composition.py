@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from dpacct.pld.outcomes import outcomes
 from dpacct.pld.pair import Moments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
 from dpacct.pld.profile import Profile, Route
-from dpacct.pld.stable import Floats, TooFine
+from dpacct.pld.stable import Floats, TooFine, cached_property
 from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from dpacct.pld.moments import Part
 from dpacct.pld.rare_law import Counted, SampledLaw
+from dpacct.pld.stable import cached_property
 
 if TYPE_CHECKING:
     from dpacct.pld.rare import Question

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, NamedTuple
 
 from dpacct.answer import Answer
@@ -21,7 +21,7 @@ from dpacct.plan.routes import safe_log_delta
 from dpacct.plan.trials import Trials, score
 from dpacct.pld.budget import WORK, metered, spent
 from dpacct.pld.roots import WIDTH, near_root, real, whole
-from dpacct.pld.stable import TooFine
+from dpacct.pld.stable import TooFine, cached_property
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 # relative widths: of the bracket from the normal approximation; of what is left to the better trials; and the

@@ -257,6 +257,13 @@ class RoundMoments:
             ratio += n * moments.even(c, step, count)
         return self._mixed(c, 1j * step * np.arange(count), ratio)
 
+    def upward(self, c: float, step: float, count: int) -> Complexes:
+        """The parts' logs added up, and mixed by the coin."""
+        ratio = np.zeros(count, complex)
+        for moments, n in self.parts:
+            ratio += n * moments.upward(c, step, count)
+        return self._mixed(c, 1j * step * np.arange(count), ratio)
+
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
         """The parts' logs added up, and mixed by the coin."""
         ratio = np.zeros(z.shape, complex)

@@ -22,6 +22,7 @@ _MOST_SEEN = 4e6
 _MOST_FIRST, _MOST = 1200, 6000  # nodes of a line to begin with, and once it was halved
 # of the expansion of an odd atom: nodes, terms, and atoms of its law
 _MOST_ODD_NODES, _MOST_ODD, _FEW_ATOMS = 4096, 600, 64
+_BLOCKS = (193, 961, 4961)  # nodes of the remainder beside atoms, until it is nil
 _MOST_BESIDE = 1 << 17  # of the vertical, where atoms lie beside little noise
 # of stacks: frequencies at which a revival of |M| is looked for, log|M| that is nil, and what that leaves out
 _FREQUENCIES, _NIL, _LEFT_OUT = 96, -26.0, 1e-10
@@ -225,10 +226,11 @@ class _Own:
         self.mass = np.exp(law.log_q + (1.0 + c) * law.losses - of.log_moment)
         self.spread = law.losses - of.mean
 
-    def parts(self, z: Complexes) -> tuple[Complexes, Complexes]:
-        """log M, and the atoms' part of M, over M(c)."""
+    def parts(self, step: float, first: int, count: int) -> tuple[Complexes, Complexes]:
+        """log M, and the atoms' part of M, over M(c), at i first step, .., i (count - 1) step."""
+        z = 1j * step * np.arange(first, count)
         atoms: Complexes = np.exp(np.multiply.outer(z, self.spread)) @ self.mass
-        return self.moments.log_ratio(self.c, z), atoms
+        return self.moments.upward(self.c, step, count)[first:], atoms
 
 
 def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
@@ -277,8 +279,9 @@ def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None
         for (law, n), (moments, _) in zip(parts, saddle.moments, strict=True)
     ]
 
-    def remainder(z: Complexes) -> Complexes:
-        both = [share.parts(z) for share in shares]
+    def remainder(step: float, first: int, count: int) -> Complexes:
+        z = 1j * step * np.arange(first, count)
+        both = [share.parts(step, first, count) for share in shares]
         sums = np.sum(
             [share.n * ratio for share, (ratio, _) in zip(shares, both, strict=True)], axis=0
         )
@@ -297,15 +300,14 @@ def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None
     # the vertical, uniform step: what is left swings with the ends of the branches
     step = aliasing(saddle, c, total.curvature, eps)[1]
     unit = math.sqrt(2.0 * math.pi * total.curvature)
-    blocks, first, size = [remainder(np.zeros(1, complex))], 1, 64
-    while True:
-        t = step * np.arange(first, first + size)
-        blocks.append(remainder(1j * t))
-        first += size
-        tail = float(np.abs(blocks[-1]).max()) * max(float(t[-1]), c) / math.pi / 3.0
-        if tail * unit < 1e-11 or first > 4096:
+    blocks, first = [], 0
+    for count in _BLOCKS:
+        block = remainder(step, first, count)
+        blocks.append(block)
+        tail = float(np.abs(block[-1024:]).max()) * max(step * (count - 1), c) / math.pi / 3.0
+        first = count
+        if tail * unit < 1e-11:
             break
-        size = min(2 * size, 1024)
     if tail * unit > 1e-4:
         return None
     weights = np.full(first, step / math.pi, complex)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -22,7 +21,7 @@ import numpy.typing as npt
 
 from . import stable
 from .scalar import log, pi
-from .stable import Floats, TooFine, quiet
+from .stable import Floats, TooFine, cached_property, quiet
 
 _GAUSS = np.polynomial.legendre.leggauss(24)
 _CELL_GAUSS = np.polynomial.legendre.leggauss(8)

@@ -12,7 +12,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
@@ -21,9 +20,11 @@ from .budget import prepared, tabulated
 from .loss import ULPS, LossDistribution
 from .rules import NEGLIGIBLE, Nodes, rule_for
 from .stable import (
+    Array,
     Complexes,
     Floats,
     TooFine,
+    cached_property,
     expm1_linear,
     log1p,
     product,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 _MOST_DAMPED = 3000  # damped nodes: a thousand frequencies of them take a second
 _CHUNK = 1 << 17  # entries of a (frequency, node) table held at once
 _LARGE = 600.0
+_MOST_TURNS = (
+    20.0  # radians of e^{itL} over a panel, beyond which nodes lie on a path where it is damped
+)
 _MANY_ATOMS = 2000
 _STEEPEST = 1e150  # tilts whose squares are still floats
 
@@ -78,6 +82,10 @@ class Moments(Protocol):
 
     def even(self, c: float, step: float, count: int) -> Complexes:
         """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, .., m the mean at c."""
+        ...
+
+    def upward(self, c: float, step: float, count: int) -> Complexes:
+        """As `even`, up to frequencies for which a rule on the axis would be too fine."""
         ...
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
@@ -167,45 +175,54 @@ class Tilted:
         return level
 
     def even(self, step: float, count: int) -> Complexes:
-        """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, ..: two short tables, and their matrix product.
-
-        With G(u) = e^{iu} - 1 and D(u) = G(u) - iu,
-            D(a+b) = G(a) G(b) + D(a) + D(b),   G(a+b) = G(a) G(b) + G(a) + G(b).
-        All is small where u is small and nothing cancels, so a moment next to 1 keeps its digits, at one
-        product per node and frequency; sines are taken at u, 4 u, 16 u, .. only.
-        """
+        """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, .."""
         w, loss, _ = self.weights
-        levels = 1
-        while 4**levels < count:
-            levels += 1
-        u = np.multiply.outer(step * _FOURS[:levels], loss)
-        g, d = np.empty((3, levels, loss.size), complex), np.empty((3, levels), complex)
-        first, second, third = g
+        return even(w, loss, step, count)
+
+
+def even(w: Array, loss: Array, step: float, count: int) -> Complexes:
+    """log of the sum of w e^{it loss}, w adding up to 1, without what is linear, at t = 0, step, 2 step, ..
+
+    By two short tables, and their matrix product. With G(u) = e^{iu} - 1 and D(u) = G(u) - iu,
+        D(a+b) = G(a) G(b) + D(a) + D(b),   G(a+b) = G(a) G(b) + G(a) + G(b).
+    All is small where u is small and nothing cancels, so a moment next to 1 keeps its digits, at one
+    product per node and frequency; exponentials are taken at u, 4 u, 16 u, .. only.
+    """
+    levels = 1
+    while 4**levels < count:
+        levels += 1
+    u = np.multiply.outer(step * _FOURS[:levels], loss)
+    g, d = np.empty((3, levels, loss.size), complex), np.empty((3, levels), complex)
+    first, second, third = g
+    if np.iscomplexobj(u):
+        np.expm1(1j * u, out=first)
+        d[0] = expm1_linear(1j * u) @ w
+    else:
         sine = np.sin(u)
         half = np.sin(0.5 * u)
         half *= half
         half *= -2.0
         first.real, first.imag = half, sine
         d[0].real, d[0].imag = half @ w, sin_linear(u, sine) @ w
-        weights = w.astype(complex)
-        np.multiply(first, first, out=second)
-        d[1] = product(second, weights) + 2.0 * d[0]
-        second += first
-        second += first
-        np.multiply(second, first, out=third)
-        d[2] = product(third, weights) + d[0] + d[1]
-        third += first
-        third += second
-        split = (levels + 1) // 2
-        low, d_low = _comb(g[:, :split], d[:, :split], weights, count)
-        if split == levels:
-            return log1p(d_low[:count])
-        high, d_high = _comb(g[:, split:], d[:, split:], weights, -(-count // d_low.size))
-        high *= weights
-        table = product(high, low.T)
-        table += d_high[:, None]
-        table += d_low
-        return log1p(table.ravel()[:count])
+    weights = w.astype(complex)
+    np.multiply(first, first, out=second)
+    d[1] = product(second, weights) + 2.0 * d[0]
+    second += first
+    second += first
+    np.multiply(second, first, out=third)
+    d[2] = product(third, weights) + d[0] + d[1]
+    third += first
+    third += second
+    split = (levels + 1) // 2
+    low, d_low = _comb(g[:, :split], d[:, :split], weights, count)
+    if split == levels:
+        return log1p(d_low[:count])
+    high, d_high = _comb(g[:, split:], d[:, split:], weights, -(-count // d_low.size))
+    high *= weights
+    table = product(high, low.T)
+    table += d_high[:, None]
+    table += d_low
+    return log1p(table.ravel()[:count])
 
 
 class Fine(Tilted):
@@ -384,14 +401,28 @@ class SummedMoments:
         """From a rule made for this tilt and the last frequency."""
         return self.fine(c, step * count).even(step, count)
 
+    def upward(self, c: float, step: float, count: int) -> Complexes:
+        """From nodes on paths where e^{itL} is damped."""
+        frequency = step * count
+        if frequency * self._turns < _MOST_TURNS:
+            return self.even(c, step, count)
+        about = self.cumulants(c)
+        loss, log_w = self._path(c, frequency)
+        tabulated(count * loss.size)
+        return even(np.exp(log_w + c * loss - about.log_moment), loss - about.mean, step, count)
+
+    @cached_property
+    def _turns(self) -> float:
+        """Of the loss over a panel, at most."""
+        return max((b.panel * b.steep for b in self.law.branches), default=0.0)
+
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
         """From the last rule, in blocks where there are many places."""
         if z.size > 64 and z.size * self.coarse[0].size > _CHUNK:
             half = z.size // 2
             return np.concatenate((self.log_ratio(c, z[:half]), self.log_ratio(c, z[half:])))
         frequency = float(np.abs(z.imag).max())
-        turns = max((b.panel * b.steep for b in self.law.branches), default=0.0)
-        if z.real.any() or frequency * turns >= 20.0:
+        if z.real.any() or frequency * self._turns >= _MOST_TURNS:
             return self._damped(c, z, frequency)
         fine = self.fine(c, frequency)
         tabulated(z.size * fine.losses.size)
@@ -479,6 +510,10 @@ class Unbent(ABC):
     def even(self, c: float, step: float, count: int) -> Complexes:
         """By `turned`."""
         return self.turned(c, step * np.arange(count))
+
+    def upward(self, c: float, step: float, count: int) -> Complexes:
+        """As `even`."""
+        return self.even(c, step, count)
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
         """By `turned`: off the vertical nothing is known."""

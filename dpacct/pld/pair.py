@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,7 +46,7 @@ from .moments import prepare
 from .nested import nested
 from .pieces import Cut, Source
 from .scalar import exp
-from .stable import Floats, TooFine
+from .stable import Floats, TooFine, cached_property
 
 # e^-epsilon of a guarantee must be a double
 _LARGEST = 700.0

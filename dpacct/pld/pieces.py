@@ -11,7 +11,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +18,7 @@ import numpy.typing as npt
 
 from . import stable
 from .loss import ULPS, Branch, LossDistribution, rounding
-from .stable import Floats, quiet
+from .stable import Floats, cached_property, quiet
 
 if TYPE_CHECKING:
     from .moments import Summand

@@ -12,13 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from .loss import LOG_NORMAL, Branch, LossDistribution, Reversed, Sampled, gaussian, laplace
 from .moments import Summand
-from .stable import Floats, TooFine, unmixed_loss
+from .stable import Floats, TooFine, cached_property, unmixed_loss
 
 Array = Floats
 

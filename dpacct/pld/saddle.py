@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
 from .moments import Moments, Parts, Summand, prepare
-from .stable import Floats, Number, TooFine, log_peak
+from .stable import Floats, Number, TooFine, cached_property, log_peak
 
 _FAN = np.geomspace(0.1, 3.0, 21)
 _WARM = np.geomspace(0.7, 1.4, 9)
