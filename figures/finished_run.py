@@ -76,7 +76,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         ax.set_ylim(0.3, 8)
         ax.set_xlabel("steps of the run")
         ax.set_ylabel("epsilon at delta 1e-5")
-        ax.text(1700, 0.45, "claims too much privacy", color=style.LOOKS[1].colour)
+        ax.text(1700, 0.45, "claims too much privacy", color=style.WARNING)
         legend_below(made, ax, columns=3)
     return made, title
 

@@ -76,7 +76,8 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     )
     made, axes = figure(
         title,
-        "Accuracy on validation data by round, mean over seeds; MNIST. Each panel has its own scale",
+        "Accuracy on validation data by round, mean over seeds; MNIST. p: share of clients in a round. Each "
+        "panel has its own scale",
         height=7.6,
         rows=2,
         columns=2,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
+from figures.panels import legend_below
 from figures.record import FOLDER, Record, Row
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
                 )
             ax.set_title(f"true epsilon {epsilon:g}", fontsize=style.SIZE, loc="left")
             ax.set_xlabel("test accuracy, %")
-        axes[0].legend(loc="upper left", fontsize=style.SIZE - 2, borderaxespad=0.1)
+        legend_below(made, axes[0], columns=1)
         axes[0].set_yticks(range(len(methods)), methods)
     return made, title
 

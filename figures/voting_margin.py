@@ -107,7 +107,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     made, axes = figure(
         title,
         f"Rényi divergence of order {ORDER} of one answer by noisy vote between two classes; an agent joins "
-        "or leaves",
+        "or leaves. The bounds coincide at small margins",
         height=3.5,
         columns=2,
         sharey=True,
@@ -116,9 +116,10 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         top = max(3 * line(rows, sigma, "independent")[1][0] for sigma in PANELS)
         low = min(3e-4 * line(rows, sigma, "independent")[1][0] for sigma in PANELS)
         for ax, sigma in zip(axes, PANELS, strict=True):
+            bottom = 1e-9 * low  # a line ends at the frame, not at its last point above it
             for route, (label, look, strength) in ROUTES.items():
                 at_margin, values = line(rows, sigma, route)
-                shown = np.where((values > 30 * top) | (values < low / 30), np.nan, values)
+                shown = np.where((values > 30 * top) | (values < bottom), np.nan, values)
                 style.plot_line(
                     ax, at_margin, shown, label=label, look=look, strength=strength, markers=6
                 )

@@ -1,4 +1,4 @@
-"""What people read first: the number to type, what it is for, and what must be true; details behind it."""
+"""The first screen of a command: the number, its plan, and the assumptions; the details follow."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def of_delta(answer: Answer, epsilon: Fraction) -> Screen:
 
 def of_eps0(answer: Answer, target: str) -> Screen:
     """The largest epsilon that a client's own randomiser may have."""
-    said = "a bound from a theorem: with it the target is met; the truth may be higher"
+    said = "a bound from a theorem: this eps0 meets the target; a larger one may meet it too"
     return Screen(answer, f"eps0 {leading(answer, 4)}    for {target}", said)
 
 
@@ -131,11 +131,11 @@ def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
             word = {"noise_std": "standard deviation", "noise_scale": "scale"}[size]
             deviation = rounded(float(answer.extra[size]), "up", 5)
             more.append(f"{word} {deviation} at clip {short(stated.clip)}")
-    said = f"{KNOWN[answer.strength].partition(';')[0]}: with it the target is met"
+    said = f"{KNOWN[answer.strength].partition(';')[0]}: this noise meets the target"
     if answer.is_estimate:
         said = KNOWN[Strength.ESTIMATE]
     elif is_tight(answer) and answer.lower is not None:
-        said += ", and no less noise will do"
+        said += ", and no smaller noise meets it"
     return Screen(
         answer,
         f"{name} {leading(shown, 5)}    for {target}",
@@ -148,7 +148,7 @@ def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
 
 
 def _beside(answer: Answer) -> str:
-    """How much noise other methods would ask for."""
+    """How much more or less noise other methods would need."""
     differences: list[str] = []
     for other in answer.alternatives:
         if other.method not in _NAMES or not float(other) or not math.isfinite(float(other)):
@@ -160,7 +160,7 @@ def _beside(answer: Answer) -> str:
         elif other.is_estimate:
             much += ", an estimate" if ratio > 0 else ", which is too little"
         differences.append(
-            f"{_NAMES[other.method]} {much if differences else f'would ask for {much}'}"
+            f"{_NAMES[other.method]} {much if differences else f'would need {much}'}"
         )
     return "; ".join(differences)
 
@@ -168,11 +168,11 @@ def _beside(answer: Answer) -> str:
 def of_steps(answer: Answer, target: str, step: str) -> Screen:
     """A number of steps; `step` says of what."""
     count = int(answer)
-    said = f"{KNOWN[answer.strength].partition(';')[0]}: {count:,} are within the budget"
+    said = f"{KNOWN[answer.strength].partition(';')[0]}: {count:,} steps fit the budget"
     if answer.is_estimate:
         said = KNOWN[Strength.ESTIMATE]
     elif is_tight(answer) and answer.upper is not None:
-        said += ", one more is not"
+        said += ", and one more does not"
     epochs = answer.extra.get("epochs")
     more = [f"{epochs:.6g} epochs"] if epochs is not None else []
     plural = "" if count == 1 else "s"
@@ -194,7 +194,7 @@ def protected(answer: Answer) -> str:
 
 
 def leading(answer: Answer, digits: int) -> str:
-    """The number that leads, rounded to its safe side."""
+    """The number of the first line, rounded to its safe side."""
     safe = float(answer)
     if answer.is_estimate:
         return f"about {rounded(safe, 'nearest', digits)}"
@@ -205,19 +205,20 @@ def leading(answer: Answer, digits: int) -> str:
 
 
 def certainty(answer: Answer, what: str) -> str:
-    """How well a number is known, in one line."""
+    """One line on how well the answer is known; `what` names its quantity."""
     if answer.is_estimate:
         return KNOWN[Strength.ESTIMATE]
     said = KNOWN[answer.strength]
     ends = bracket(answer, 12)
     if answer.lower is None and answer.strength >= Strength.CONVERGED:
-        return f"{said}: at most that"
+        return f"{said}: the least {what} that holds is at most this"
     if not ends or answer.lower is None:
         return said
     said = said.partition(";")[0]
     if is_tight(answer):
         return f"{said}: the least {what} that holds lies {ends}"
-    return f"{said}: at most that, and at least {rounded(answer.lower, 'down', 4)}"
+    lower = rounded(answer.lower, "down", 4)
+    return f"{said}: the least {what} that holds is at most this and at least {lower}"
 
 
 def target(epsilon: Fraction, delta: Fraction) -> str:

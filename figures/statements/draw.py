@@ -1,4 +1,4 @@
-"""The picture of a sweep: what is claimed, what is true, and where the one stands against the other."""
+"""The picture of a sweep: claim and truth over one argument, with violations shaded."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from dpacct.papers.oracle import Comparison
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import get
 from dpacct.report.plots.chart import Axis, Band, Chart, Line, Mark, Stretch
+from dpacct.report.plots.style import BLUE
 from dpacct.vocabulary import Side, Strength
 from figures.record import Row
 from figures.statements.sweep import must_judge, stored
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 ENDS = ("claimed", "lower", "upper")
 DECADES = 12.0
-"""What is smaller than the largest value by more is not told apart."""
+"""How many powers of ten below the largest value a logarithmic axis shows."""
 
 
 def draw(rows: Sequence[Row]) -> str:
@@ -33,21 +34,21 @@ def draw(rows: Sequence[Row]) -> str:
 
 
 def chart(rows: Sequence[Row]) -> Chart:
-    """The claim beside the truth; where the truth stands against it is shaded."""
+    """The claim beside the truth; where the truth violates it is shaded."""
     statement = get(str(rows[0]["id"]))
     argument = str(rows[0]["argument"])
     columns = {name: np.array([float(r[name]) for r in rows]) for name in ("x", *ENDS)}
     open_ended = not np.isfinite(columns["upper"]).all()
     shown = [name for name in ENDS if name != "upper" or not open_ended]
     least, most = (find([columns[name] for name in shown]) for find in (np.min, np.max))
-    positive = bool(least > 0)
+    positive, floor = bool(least > 0), most * 10.0**-DECADES
     if positive:
-        columns |= {n: np.maximum(columns[n], most * 10.0**-DECADES) for n in shown}
+        columns |= {n: np.maximum(columns[n], floor) for n in shown}
     x, claimed, lower, upper = columns.values()
     spread = bool(x.min() > 0 and x.max() / x.min() > 20)
     name = argument.partition("[")[0]
     meaning = next(a.meaning for a in statement.arguments if a.name == name)
-    named = argument in meaning.replace(",", " ").split()  # which is not said twice
+    named = argument in meaning.replace(",", " ").split()  # then the label need not repeat it
     others = [
         f"{n} = {words.near(v)}" for n, v in (stored(statement) or {}).items() if n != argument
     ]
@@ -58,16 +59,20 @@ def chart(rows: Sequence[Row]) -> Chart:
     if statement.evidence == "corrected":
         claim = "corrected"
     delivered = bool(must_judge(statement).claimed)
-    if delivered:  # a recipe: what its value promises beside what it delivers
-        quantity = f"{quantity[:1].lower()}{quantity[1:]}"
-        quantity = f"what is promised, and what is delivered by: {quantity}"
-        claim, truth = "promised", "delivered"
+    if delivered:  # a recipe: the guarantee that its value claims beside the actual one
+        quantity = (
+            f"Delta, claimed and actual; the statement gives {quantity[:1].lower()}{quantity[1:]}"
+        )
+        claim, truth = "claimed", "actual"
     facts = [f"fixed: {', '.join(others)}"] if others else []
     log = positive and bool(most > 30 * least)
     if together(claimed, lower, log=log):
-        facts.append("the two lines lie on each other")
-    wide = not open_ended and bool((upper > lower * (1 + 1e-6)).any())
-    at = spoken_of(rows, statement)
+        facts.append("the two lines coincide")
+    if positive and least < floor:
+        facts.append(f"values below {words.near(float(floor), 2)} are drawn at the lower edge")
+    differ = bool((upper > lower * (1 + 1e-6)).any())
+    wide = differ and not open_ended and not together(lower, upper, log=log)
+    at = marked(rows, statement)
     return Chart(
         "",
         Axis("x", plain(meaning if named else f"{argument}: {meaning}"), log=spread),
@@ -83,13 +88,13 @@ def chart(rows: Sequence[Row]) -> Chart:
             Mark(float(at["x"]), y, "")
             for y in (float(at["claimed"]), nearest_end(at, statement)[0])
         ),
-        bands=(Band(lower, upper, "", ""),) if wide else (),
+        bands=(Band(lower, upper, "interval of the truth", BLUE),) if wide else (),
         stretches=stretches(x, [r["violated"] == 1 for r in rows], log=spread),
     )
 
 
 def plain(text: str) -> str:
-    """The words of a page without its marks for code, and with the name as he wrote it."""
+    """The words of a page without its marks for code, and Rényi with his accent."""
     return text.replace("`", "").replace("Renyi", "Rényi")
 
 
@@ -124,7 +129,7 @@ def strength_of(statement: Statement) -> Strength:
 
 
 def nearest_end(row: Row, statement: Statement) -> tuple[float, str]:
-    """The end of the truth that the claim is held against, and what is said before it."""
+    """The end of the truth that the claim is compared with, and the words before it."""
     lower, upper = float(row["lower"]), float(row["upper"])
     if upper <= lower * (1 + 1e-6):
         return lower, ""
@@ -134,7 +139,7 @@ def nearest_end(row: Row, statement: Statement) -> tuple[float, str]:
 
 
 def finding(row: Row, statement: Statement, *, delivered: bool) -> str:
-    """What the picture shows at the point that is spoken of, as a sentence."""
+    """What the picture shows at its marked point, as a sentence."""
     end, how = nearest_end(row, statement)
     digits = 4
     while (
@@ -145,14 +150,17 @@ def finding(row: Row, statement: Statement, *, delivered: bool) -> str:
         digits += 1
     x = words.near(float(row["x"]))
     claimed, true = (words.near(value, digits) for value in (float(row["claimed"]), end))
-    text = f"promises {claimed} and delivers {how}{true}"
-    if not delivered:
-        text = f"says {claimed} where {how}{true} is true"
-    return f"{'At' if statement.witness else 'Closest at'} {row['argument']} = {x} it {text}"
+    place = (
+        f"At {row['argument']} = {x}"
+        if statement.witness
+        else f"Closest at {row['argument']} = {x}:"
+    )
+    kind = "actual" if delivered else "true"
+    return f"{place} it claims {claimed}; the {kind} value is {how}{true}"
 
 
-def spoken_of(rows: Sequence[Row], statement: Statement) -> Row:
-    """The counter-example, or else where the claim is nearest to the truth."""
+def marked(rows: Sequence[Row], statement: Statement) -> Row:
+    """The marked point: the counter-example, or else where the claim is nearest to the truth."""
 
     def apart(row: Row) -> float:
         results = (float(row[name]) for name in ("claimed", "lower", "upper"))

@@ -75,7 +75,7 @@ def test_words_and_signs_say_what_is_known() -> None:
     assert "an estimate: it guarantees nothing" in estimate
     assert "estimate" in line(base + "clt --quiet").stderr
     wide = line("eps --sigma 1 --sampling uniform --rate 0.05 --steps 200 --delta 1e-5").stdout
-    assert "at most that, and at least " in wide and "one record, exchanged for another" in wide
+    assert "is at most this and at least " in wide and "one record, exchanged for another" in wide
 
 
 @pytest.mark.parametrize("clip", ["1", "0.37"])

@@ -76,9 +76,7 @@ class Compare(Command):
         at = " and ".join(f"{k} {short(v)}" for k, v in asked.items() if v is not None)
         lines = [f"{first.quantity} by {len(answers)} methods    at {at}"]
         lines += wrapped(in_words(first, sizes=None in asked.values()))
-        lines += aligned(
-            ("method", first.quantity, f"beside {first.method}", "what it is", "time"), rows
-        )
+        lines += aligned(("method", first.quantity, f"vs {first.method}", "grade", "time"), rows)
         lines += labelled("protects", [protected(first)])
         return lines + noted(stated.notes)
 

@@ -218,11 +218,11 @@ class Pate(Command):
 
 
 SECRET = (
-    "the data-dependent and exact epsilons, and what single queries cost, are computed from the votes"
-    " and are private themselves; --sanitize prints one that may be published"
+    "the data-dependent and exact epsilons and the costs of single queries are computed from the"
+    " votes, so they are private too; --sanitize prints an epsilon that may be published"
 )
 _ONE_WAY = "from these votes to neighbours"
-_BOTH = "both ways"
+_BOTH = "both directions"
 
 
 def _about(aggregator: Aggregator, votes: Votes, delta: Fraction) -> dict[str, Any]:
@@ -261,7 +261,7 @@ def _lines_of(cost: VotingCost, top: int) -> list[str]:
     votes = cost.votes
     lines = _first(cost.data_independent, cost.delta, cost.aggregator, votes)
     rows = [
-        ("whatever the votes are", *_cells(cost.data_independent), "both ways, adaptive queries"),
+        ("for any votes", *_cells(cost.data_independent), "both directions, adaptive queries"),
         ("for these votes, bound", *_cells(cost.data_dependent), _BOTH),
     ]
     if cost.exact is not None:
@@ -354,7 +354,7 @@ def _sanitized_lines(
     lines += aligned(
         ("cost", "epsilon", "grade"),
         [
-            ("whatever the votes are", *_cells(whatever)),
+            ("for any votes", *_cells(whatever)),
             ("for these votes, sanitized", *_cells(sanitized.answer)),
         ],
     )
@@ -364,5 +364,5 @@ def _sanitized_lines(
     ]
     lines += _trusts(sanitized.answer, lead)
     if float(sanitized.answer) >= float(whatever):
-        lines.append("  nothing is gained by it here: publish the data-independent epsilon")
+        lines.append("  it gains nothing here: publish the data-independent epsilon instead")
     return lines

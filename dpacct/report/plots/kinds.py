@@ -71,7 +71,7 @@ def profile(
     >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
     >>> picture = dp.plot.profile(run, methods=("auto", "rdp"))
     >>> picture.texts[0].get_text()
-    'At delta 1e-5 the exact epsilon is 1.516; RDP asks 13 % more'
+    'At delta 1e-5 the exact epsilon is 1.516; RDP gives 13 % more'
     """
     points = _points(epsilons, lambda: np.linspace(0.0, usual_end(plan), 101))
     strongest = fast_method(plan)
@@ -370,8 +370,7 @@ def gap(
 ) -> Chart:
     """How far each method's epsilon is from the exact one, in per cent, over delta.
 
-    Above 0 a method asks for more epsilon than is spent; below 0 it promises more privacy than
-    there is.
+    Above 0 a method overstates epsilon; below 0 it claims more privacy than there is.
 
     Raises:
         Unsupported: the plan has no exact epsilon, or no other method applies to it.
@@ -495,7 +494,7 @@ def lines_by_method(
 
 
 def span_of(line: Line, standard: Line) -> str:
-    """How far a line is from the standard one: `RDP asks 9.1 % to 45 % more`."""
+    """How far a line is from the standard one: `RDP gives 9.1 % to 45 % more`."""
     both = np.isfinite(line.values) & np.isfinite(standard.values) & (standard.values > 0)
     if not both.any():
         return ""
@@ -510,7 +509,7 @@ def span_of(line: Line, standard: Line) -> str:
 
 
 def _compared(method: str, answer: Answer, standard: float) -> str:
-    """How far one answer is: `RDP asks 13 % more`, `the central limit estimates 9 % less`."""
+    """How far one answer is: `RDP gives 13 % more`, `the central limit estimates 9 % less`."""
     difference = more_or_less(float(answer) / standard - 1)
     return f"{spoken(method)} {_verb(answer.strength)} {difference}"
 
@@ -525,7 +524,7 @@ def spoken(method: str) -> str:
 
 
 def _verb(strength: Strength) -> str:
-    return "estimates" if strength <= Strength.ESTIMATE else "asks"
+    return "estimates" if strength <= Strength.ESTIMATE else "gives"
 
 
 def _asked(ask: Callable[[str], Answer], methods: Sequence[str]) -> dict[str, Answer]:
@@ -542,7 +541,7 @@ def _asked(ask: Callable[[str], Answer], methods: Sequence[str]) -> dict[str, An
 
 
 def _title_of_methods(answers: dict[str, Answer], where: str, quantity: str) -> str:
-    """`At delta 1e-5 the exact epsilon is 1.516; RDP asks 13 % more`."""
+    """`At delta 1e-5 the exact epsilon is 1.516; RDP gives 13 % more`."""
     if not answers:
         return f"{where} no finite {quantity} holds"
     (method, first), *others = answers.items()

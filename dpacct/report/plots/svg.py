@@ -65,7 +65,7 @@ def svg(chart: Chart, *, standalone: bool = False) -> str:
         parts.append(_text(_LEFT - 6, y + 4, upward.label(value), ' text-anchor="end"'))
     for band in chart.bands:
         there, back = ([at(spot) for spot in chart.spots(e)] for e in (band.high, band.low))
-        parts.append(_path([*there, *reversed(back)], "none", 0, _shade(inks)))
+        parts.append(_path([*there, *reversed(back)], "none", 0, _shade(band.colour, inks)))
     for line, colour in zip(chart.lines, _cycled(inks, len(chart.lines)), strict=True):
         spots = [at(spot) for spot in chart.spots(line.values)]
         parts.append(_path(spots, colour, 2, dash=_dash(line.strength)))
@@ -102,7 +102,7 @@ def _key(chart: Chart, inks: Sequence[str], parts: list[str], down: float, right
         (labelled(line.label, line.strength), colour, _dash(line.strength))
         for line, colour in zip(chart.lines, _cycled(inks, len(chart.lines)), strict=True)
     ]
-    entries += [(band.label, _shade(inks), None) for band in chart.bands if band.label]
+    entries += [(band.label, _shade(band.colour, inks), None) for band in chart.bands if band.label]
     regions = dict.fromkeys(stretch.label for stretch in chart.stretches)
     entries += [(label, f'fill="{ALARM}"', None) for label in regions]
     if len(entries) < 2:
@@ -121,8 +121,10 @@ def _key(chart: Chart, inks: Sequence[str], parts: list[str], down: float, right
     return down
 
 
-def _shade(inks: Sequence[str]) -> str:
-    return f'fill="{inks[1]}" fill-opacity="0.15"'
+def _shade(colour: str, inks: Sequence[str]) -> str:
+    """The page's ink for one of the colours of `LOOKS`; any other is vermilion."""
+    place = next((i for i, look in enumerate(LOOKS) if look.colour == colour), 1)
+    return f'fill="{inks[place]}" fill-opacity="0.15"'
 
 
 def _cycled(inks: Sequence[str], count: int) -> list[str]:

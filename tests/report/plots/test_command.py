@@ -58,7 +58,7 @@ def test_gap() -> None:
     assert list(document["columns"]) == ["delta", "gap_rdp"]
     assert min(document["columns"]["gap_rdp"]) > 5
     assert document["strengths"]["gap_rdp"] == ["bound"] * 3
-    assert document["title"].startswith("Against the exact epsilon RDP asks ")
+    assert document["title"].startswith("Against the exact epsilon RDP gives ")
 
 
 def test_a_gap_in_a_line_is_said() -> None:

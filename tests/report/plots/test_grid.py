@@ -67,7 +67,7 @@ def test_methods_are_compared_within_a_panel() -> None:
     values = np.stack([np.full(5, 2.0), np.full(5, 2.5)], axis=1)
     strengths = np.full(values.shape, Strength.CONVERGED, dtype=object)
     made = GridData("epsilon", (side("sigma", 5), methods), values, strengths)
-    assert made.title == "Against the exact epsilon RDP asks 25 % more"
+    assert made.title == "Against the exact epsilon RDP gives 25 % more"
 
 
 def test_an_estimate_is_dashed_and_said() -> None:

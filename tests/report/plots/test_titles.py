@@ -32,7 +32,7 @@ def test_profile() -> None:
     assert title.startswith("At delta 1e-5 the exact epsilon is ")
     _, exact, rdp, clt = numbers(title)
     assert eps("exact") <= exact <= eps("exact") * 1.001
-    assert rdp == pytest.approx(share("rdp"), rel=0.05) and "RDP asks" in title
+    assert rdp == pytest.approx(share("rdp"), rel=0.05) and "RDP gives" in title
     assert clt == pytest.approx(-share("clt"), rel=0.05) and title.endswith("% less")
     assert "the central limit estimates" in title
 
@@ -63,7 +63,7 @@ def test_steps() -> None:
     assert (few, many) == (100, 10_000)
     assert eps("exact", STEP * 100) <= first <= eps("exact", STEP * 100) * 1.001
     assert eps("exact", STEP * 10_000) <= last <= eps("exact", STEP * 10_000) * 1.001
-    ((low, high),) = re.findall(r"RDP asks ([\d.]+) % to ([\d.]+) % more", title)
+    ((low, high),) = re.findall(r"RDP gives ([\d.]+) % to ([\d.]+) % more", title)
     shares = [
         100 * (eps("rdp", STEP * int(n)) / eps("exact", STEP * int(n)) - 1)
         for n in chart("steps").points

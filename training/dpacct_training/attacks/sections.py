@@ -142,7 +142,7 @@ def images(result: Inversion) -> str:
     columns.append(("mean image", result.mean))
     wide, count = 2 * _PIXELS + 20, min(_SHOWN, len(result.originals))
     parts = [
-        f'<svg viewBox="0 0 {wide * len(columns)} {24 + count * (_PIXELS + 4)}" role="img" '
+        f'<svg viewBox="-8 0 {wide * len(columns) + 8} {24 + count * (_PIXELS + 4)}" role="img" '
         'aria-label="Originals and reconstructions" font-family="inherit" font-size="11" '
         'fill="currentColor">'
     ]
