@@ -54,14 +54,14 @@ if TYPE_CHECKING:
     from dpacct.plan.certificate import certificate as certificate
     from dpacct.plan.group import Group as Group
     from dpacct.plan.node import Node as Node
+    from dpacct.plan.node import from_dict as from_dict
+    from dpacct.plan.node import from_json as from_json
     from dpacct.plan.parallel import Parallel as Parallel
     from dpacct.plan.samplers.bins import BallsInBins as BallsInBins
     from dpacct.plan.samplers.fixed_size import WithoutReplacement as WithoutReplacement
     from dpacct.plan.samplers.participation import Participation as Participation
     from dpacct.plan.samplers.poisson import Poisson as Poisson
     from dpacct.plan.samplers.records import RecordsPerUser as RecordsPerUser
-    from dpacct.plan.saved import from_dict as from_dict
-    from dpacct.plan.saved import from_json as from_json
     from dpacct.plan.tradeoff import TradeOff as TradeOff
     from dpacct.report.document import ReportDocument as ReportDocument
     from dpacct.report.document import ReportSection as ReportSection
@@ -125,8 +125,7 @@ _HOMES = {
     "plan.samplers.poisson": ("Poisson",),
     "plan.samplers.records": ("RecordsPerUser",),
     "shuffling.shuffle": ("Shuffle",),
-    "plan.node": ("Node",),
-    "plan.saved": ("from_dict", "from_json"),
+    "plan.node": ("Node", "from_dict", "from_json"),
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),
 }
 _MODULES = ("auditing", "federated", "theorems")

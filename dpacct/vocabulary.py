@@ -20,6 +20,8 @@ class _Word(StrEnum):
         >>> Adjacency.parse("Replace_One")
         <Adjacency.REPLACE_ONE: 'replace-one'>
         """
+        if isinstance(text, cls):
+            return text
         name = argument or cls.__name__.lower()
         choices = [str(member) for member in cls]
         if isinstance(text, str):

@@ -40,6 +40,7 @@ _ABOUT = (
 )
 RESERVED = frozenset(("schema", "command", "error", *_NUMBERS, *_ABOUT))
 """Keys of the JSON form that `Answer.extra` may not use."""
+_WORDS = (("side", Side), ("strength", Strength), ("adjacency", Adjacency), ("unit", Unit))
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,25 +86,19 @@ class Answer:
 
     def __post_init__(self) -> None:
         """Make the ends plain floats, and refuse what contradicts itself."""
+        kept = self.__dict__
         for name in ("value", "lower", "upper", "seconds", "log_value"):
-            number = getattr(self, name)
+            number = kept[name]
             if number is None:
                 continue
-            number = float(number)
+            kept[name] = number = float(number)
             if math.isnan(number):
                 raise InvalidArgument(
                     f"{name} of an answer must be a number, got nan", argument=name
                 )
-            object.__setattr__(self, name, number)
-        cited = (b if isinstance(b, Citation) else Citation(b) for b in self.basis)
-        object.__setattr__(self, "basis", tuple(cited))
-        for name, kind in (
-            ("side", Side),
-            ("strength", Strength),
-            ("adjacency", Adjacency),
-            ("unit", Unit),
-        ):
-            object.__setattr__(self, name, kind.parse(getattr(self, name), argument=name))
+        kept["basis"] = tuple([b if isinstance(b, Citation) else Citation(b) for b in self.basis])
+        for name, kind in _WORDS:
+            kept[name] = kind.parse(kept[name], argument=name)
         low = -math.inf if self.lower is None else self.lower
         high = math.inf if self.upper is None else self.upper
         if not low <= self.value <= high:
@@ -111,11 +106,8 @@ class Answer:
                 f"lower <= value <= upper must hold, got {self.lower}, {self.value}, {self.upper}"
             )
             raise InvalidArgument(message, argument="value")
-        for end, sides in (
-            ("lower", (Side.TWO_SIDED, Side.LOWER)),
-            ("upper", (Side.TWO_SIDED, Side.UPPER)),
-        ):
-            if self.side in sides and getattr(self, end) is None:
+        for end, other in (("lower", Side.LOWER), ("upper", Side.UPPER)):
+            if kept[end] is None and self.side in (Side.TWO_SIDED, other):
                 raise InvalidArgument(
                     f"an answer of side {self.side} must have {end}, got None", argument=end
                 )
@@ -130,7 +122,7 @@ class Answer:
                 raise InvalidArgument(
                     f"extra must not use the reserved key {key!r}", argument="extra"
                 )
-        object.__setattr__(self, "extra", MappingProxyType(dict(self.extra)))
+        kept["extra"] = MappingProxyType(dict(self.extra))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "extra": dict(self.extra)}

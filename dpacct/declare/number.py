@@ -63,7 +63,7 @@ def number(value: object) -> Fraction:
     if isinstance(value, float):
         if not math.isfinite(value):
             raise NotANumber(_NOT_REAL)
-        return Fraction(float.__repr__(value))
+        return _literal(float.__repr__(value))
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
         raise NotANumber("")
     if isinstance(value, numbers.Rational):  # int, Fraction, NumPy integers
@@ -143,8 +143,8 @@ def _literal(text: str) -> Fraction:
     power = int(exponent or 0) - len(decimals)
     if abs(power) + len(whole) + len(decimals) > _MAX_DIGITS:
         raise NotANumber(_TOO_LARGE)
-    size = int(whole + decimals) * Fraction(10) ** power
-    return -size if sign == "-" else size
+    size = int(sign + whole + decimals)
+    return Fraction(size * 10**power) if power >= 0 else Fraction(size, 10**-power)
 
 
 def _sized(value: Fraction) -> Fraction:

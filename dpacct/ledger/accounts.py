@@ -15,8 +15,7 @@ from dpacct.errors import InvalidArgument
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.rule import NOTHING, Build, Charges, Rule, epsilon
 from dpacct.ledger.rules import read, reading
-from dpacct.plan.node import Node
-from dpacct.plan.saved import from_dict
+from dpacct.plan.node import Node, from_dict
 from dpacct.vocabulary import Assumption
 
 RUN = "run"

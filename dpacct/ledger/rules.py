@@ -16,8 +16,7 @@ from dpacct.errors import BudgetExceeded, InvalidArgument, LedgerDamaged, Unsupp
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.rule import Build, Charges, Rule, decided, epsilon
 from dpacct.plan.decision import excess
-from dpacct.plan.node import Node
-from dpacct.plan.saved import from_dict
+from dpacct.plan.node import Node, from_dict
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from dpacct.citations import worst_pair
 from dpacct.declare.number import exact, shown, text
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers, unsaved
-from dpacct.plan.node import Fields
-from dpacct.plan.saved import take
+from dpacct.plan.node import Fields, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from dpacct.citations import BOTH_WAYS, TABLES
 from dpacct.declare.number import Number, exact, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.custom import Custom, listed
-from dpacct.plan.node import Fields
-from dpacct.plan.saved import take
+from dpacct.plan.node import Fields, take
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from dpacct.citations import Citation
 from dpacct.declare.number import text
 from dpacct.declare.record import Record
 from dpacct.errors import Unsupported
-from dpacct.plan.node import Facts, Fields, Leaf
-from dpacct.plan.saved import take
+from dpacct.plan.node import Facts, Fields, Leaf, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import STEPS
 from dpacct.errors import InvalidArgument
-from dpacct.plan.node import Facts, Fields, Leaf, Node
-from dpacct.plan.saved import nested, read, take
+from dpacct.plan.node import Facts, Fields, Leaf, Node, agree, nested, read, take
 from dpacct.vocabulary import Adjacency, Unit
 
 if TYPE_CHECKING:
@@ -128,8 +127,9 @@ class Under(Node, kind="under"):
 
     def __post_init__(self) -> None:
         """Refuse a second, different declaration."""
-        declared = Facts(0, 0, self.adjacency, None, self.whose)
-        know(self, self.node.facts.join(declared).above())
+        inner = self.node.facts
+        declared = agree("adjacency", inner.declared, self.adjacency)
+        know(self, inner.above(declared=declared, unit=agree("unit", inner.unit, self.whose)))
 
     def gather(self) -> Mapping[Leaf, int]:
         """Those of the plan inside."""
@@ -172,7 +172,7 @@ def repeated(node: Node, steps: Any) -> Node:
     """
     times = STEPS.check("steps", steps)
     base, already = _base(node)
-    return node if times == 1 else Repeat(base, STEPS.check("steps", times * already))
+    return node if times == 1 else Repeat(base, times * already)
 
 
 def composed(first: Node, *others: Node) -> Node:

@@ -20,8 +20,7 @@ from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.combine import know
 from dpacct.plan.composition import Composition
 from dpacct.plan.curve import log_profile
-from dpacct.plan.node import Fields, Leaf, Node, resolve_adjacency
-from dpacct.plan.saved import nested, read, take
+from dpacct.plan.node import Fields, Leaf, Node, nested, read, resolve_adjacency, take
 from dpacct.pld import roots
 from dpacct.pld.pair import Moments, Pair, Pairs
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength

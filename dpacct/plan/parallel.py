@@ -18,8 +18,7 @@ from dpacct.plan.combine import know
 from dpacct.plan.composition import Composition
 from dpacct.plan.curve import log_profile
 from dpacct.plan.group import Profiled
-from dpacct.plan.node import Facts, Fields, Leaf, Node, resolve_adjacency
-from dpacct.plan.saved import nested, read, take
+from dpacct.plan.node import Facts, Fields, Leaf, Node, nested, read, resolve_adjacency, take
 from dpacct.pld.pair import Moments
 from dpacct.vocabulary import Adjacency, Assumption, Strength
 

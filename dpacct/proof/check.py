@@ -13,7 +13,7 @@ from typing import Any
 
 from dpacct.declare.number import exact
 from dpacct.errors import NotCertified, Unsupported
-from dpacct.plan.saved import from_json
+from dpacct.plan.node import from_json
 from dpacct.vocabulary import Adjacency
 
 from .choices import positive

@@ -18,7 +18,7 @@ from flint import arb
 
 from dpacct.declare.number import exact, text
 from dpacct.errors import InvalidArgument, NotCertified, Unsupported
-from dpacct.plan.saved import from_json
+from dpacct.plan.node import from_json
 from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure

@@ -226,7 +226,7 @@ def weighted(plan: Node, factor: int = 2) -> Node | None:
 
 def _changed(plan: Node, change: Callable[[Saved], Saved]) -> Node | None:
     """The plan of the saved form in which every node was changed, the innermost first."""
-    from dpacct.plan.saved import from_dict
+    from dpacct.plan.node import from_dict
 
     def walk(saved: Mapping[str, Any]) -> Saved:
         node = dict(saved)

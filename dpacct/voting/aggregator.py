@@ -19,8 +19,7 @@ from dpacct.declare.number import Number, text
 from dpacct.declare.record import Parameter, Record
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.combine import know
-from dpacct.plan.node import Fields, Leaf, Node
-from dpacct.plan.saved import take
+from dpacct.plan.node import Fields, Leaf, Node, take
 from dpacct.voting.histograms import Histograms
 from dpacct.voting.level import LEVELS, NEIGHBOURS, Level
 from dpacct.voting.noise import GaussianNoise, LaplaceNoise, Noise

@@ -21,8 +21,7 @@ from dpacct.citations import LABELS, SPREAD, Citation
 from dpacct.declare.number import ln, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.combine import know
-from dpacct.plan.node import Fields, Leaf, resolve_adjacency
-from dpacct.plan.saved import nested, read, take
+from dpacct.plan.node import Fields, Leaf, nested, read, resolve_adjacency, take
 from dpacct.pld.pair import Moments, Pairs
 from dpacct.pld.stack import Together
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from dpacct.answer import RESERVED, Answer
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.gaussian import Gaussian
-from dpacct.plan.saved import from_dict
+from dpacct.plan.node import from_dict
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 # docs/json.md; `command` is the command line's.

@@ -15,12 +15,11 @@ from dpacct.mechanisms.gaussian import Gaussian, GaussianStatistic
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.opaque import ZCDP, PureDP
 from dpacct.plan.group import Group
-from dpacct.plan.node import Leaf, Node
+from dpacct.plan.node import Leaf, Node, from_json
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.plan.samplers.records import RecordsPerUser
 from dpacct.plan.samplers.sampled import NestedRelease, Sampler
-from dpacct.plan.saved import from_json
 from dpacct.vocabulary import Adjacency
 from tests.plans import gaussians, mechanisms, rates
 

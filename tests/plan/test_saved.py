@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.gaussian import Gaussian
-from dpacct.plan.node import Node
+from dpacct.plan.node import Node, from_dict, from_json
 from dpacct.plan.samplers.poisson import Poisson
-from dpacct.plan.saved import from_dict, from_json
 from tests.plans import plans
 
 RUN = Poisson(0.01)(Gaussian(sigma=1.1)) * 1000

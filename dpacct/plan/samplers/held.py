@@ -8,9 +8,8 @@ from typing import NoReturn
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.combine import composed, know
-from dpacct.plan.node import Facts, Fields, Leaf, Node
+from dpacct.plan.node import Fields, Leaf, Node, agree, nested, read, take
 from dpacct.plan.samplers.sampled import OnSample, Sampled, Sampler
-from dpacct.plan.saved import nested, read, take
 from dpacct.vocabulary import Adjacency
 
 
@@ -60,8 +59,9 @@ class OnHeld(Leaf, kind="held"):
         if not isinstance(self.name, str) or not self.name:
             message = f"name of a sample must be text that is not empty, got {shown(self.name)}"
             raise InvalidArgument(message, argument="name")
-        facts = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
-        know(self, self.node.facts.join(facts).above())
+        inner = self.node.facts
+        fixed = agree("adjacency", inner.fixed, self.sampler.fixed_adjacency)
+        know(self, inner.above(fixed=fixed))
 
     def together(
         self, gathered: tuple[tuple[Leaf, int], ...], node: Node

@@ -15,8 +15,7 @@ from dpacct.declare.words import SAMPLING
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.plan.combine import know
-from dpacct.plan.node import READERS, Facts, Fields, Leaf, Node
-from dpacct.plan.saved import nested, read, take
+from dpacct.plan.node import READERS, Fields, Leaf, Node, agree, nested, read, take
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:
@@ -160,8 +159,8 @@ class OnSample(Node):
             message = f"a group of {inner.group} is in no sample as a whole: make the group of the samples"
             raise Unsupported(message, argument="plan")
         total = inner.total if self.sampler.rate == 1 else 1
-        facts = Facts(0, 0, fixed=self.sampler.fixed_adjacency)
-        know(self, inner._replace(total=total).join(facts).above())
+        fixed = agree("adjacency", inner.fixed, self.sampler.fixed_adjacency)
+        know(self, inner.above(total=total, fixed=fixed))
 
     @property
     def kind(self) -> str:  # type: ignore[override]
