@@ -16,10 +16,11 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 settings.register_profile("dev", max_examples=50, deadline=None)
 # CI draws the same examples each time, so a red run is about the change and not about luck.
 settings.register_profile("ci", max_examples=50, deadline=None, derandomize=True, database=None)
-# By hand: pytest -m search --hypothesis-profile=search
-settings.register_profile(
-    "search", max_examples=20_000, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+# Fresh seeds each time: nightly.yml, and by hand. What breaks a law is stored (tests/laws/kept.py).
+for name, examples in (("night", 1_000), ("search", 20_000)):
+    settings.register_profile(
+        name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
 # Hypothesis also draws constants of whatever local modules are loaded, which differs from worker to worker.
 providers.HypothesisProvider._local_constants = providers.GLOBAL_CONSTANTS
 settings.load_profile("ci" if os.environ.get("CI") else "dev")

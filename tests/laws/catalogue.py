@@ -351,9 +351,15 @@ def law(*, share: float = 0.04, **strategies: Any) -> Callable[[Callable[..., No
 
     def decorate(check: Callable[..., None]) -> Any:
         @functools.wraps(check)
-        def timed(*args: Any, **kwargs: Any) -> None:
-            with limited():
-                check(*args, **kwargs)
+        def timed(**arguments: Any) -> None:
+            if not SEARCH:
+                with limited():
+                    check(**arguments)
+                return
+            from tests.laws import kept  # which reads the catalogue
+
+            with kept.noted(check, arguments) as noted, limited():
+                check(**noted)
 
         assert settings.default is not None
         count = max(2, round(share * settings.default.max_examples))

@@ -1,20 +1,29 @@
-"""The workflow that the repository's owners can switch on: it is valid, and says what we claim."""
+"""The workflows that the repository's owners can switch on: they are valid, and say what we claim."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import pytest
 import yaml
+from hypothesis import settings
 
 from tests.structure.project import ROOT, pyproject
 
 PREFIX = "Programming Language :: Python :: 3."
 
 
-def workflow() -> dict[str, Any]:
-    text = (ROOT / ".github/workflows/tests.yml").read_text(encoding="utf-8")
+def workflow(name: str = "tests") -> dict[str, Any]:
+    text = (ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8")
     loaded: dict[str, Any] = yaml.safe_load(text)
     return loaded
+
+
+def commands(name: str) -> str:
+    """All that its jobs run."""
+    jobs = workflow(name)["jobs"].values()
+    return " ".join(step["run"] for job in jobs for step in job["steps"] if "run" in step)
 
 
 def test_it_tries_each_python_that_the_package_names() -> None:
@@ -33,11 +42,18 @@ def test_it_runs_the_command_of_the_readme() -> None:
     assert any(step.get("run") == ".ci/run" for step in steps)
 
 
-def test_what_it_names_is_there() -> None:
-    runs = [
-        step["run"] for job in workflow()["jobs"].values() for step in job["steps"] if "run" in step
-    ]
-    for word in " ".join(runs).split():
+def test_the_night_s_search_has_fresh_seeds_and_is_in_contributing() -> None:
+    profile = re.search(r"--hypothesis-profile=(\w+)", commands("nightly"))
+    assert profile is not None
+    assert not settings.get_profile(profile[1]).derandomize
+    assert profile[0] in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert commands("nightly").partition(" timeout ")[0] in readme  # installed as there
+
+
+@pytest.mark.parametrize("name", ["tests", "nightly"])
+def test_what_it_names_is_there(name: str) -> None:
+    for word in commands(name).split():
         path = word.strip('"').removeprefix("$GITHUB_WORKSPACE/")
         if path.startswith(("docs/", "tests/", ".ci/")):
             assert (ROOT / path).exists(), path
