@@ -25,6 +25,9 @@ for name, examples in (("night", 1_000), ("search", 20_000)):
 providers.HypothesisProvider._local_constants = providers.GLOBAL_CONSTANTS
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
+# A flush takes milliseconds, and what it is for, a power cut, no test can see: tests/ledger/test_durability
+# counts the calls. In the processes that tests start and kill it is real.
+os.fsync = lambda handle: None
 
 INNER = 2
 """Cases of each test function in the inner loop."""
