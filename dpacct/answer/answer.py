@@ -25,6 +25,13 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 """Version of the JSON form."""
+_SIGNS: Mapping[Side, tuple[str, Direction]] = {
+    Side.UPPER: ("<=", "up"),
+    Side.LOWER: (">=", "down"),
+    Side.TWO_SIDED: ("=", "nearest"),
+    Side.NONE: ("~", "nearest"),
+}
+"""How the one number of an answer is written: its sign, and the way in which it may be rounded."""
 _NUMBERS = ("value", "lower", "upper", "side", "strength", "method", "log_value")
 _ABOUT = (
     "quantity",
@@ -192,8 +199,8 @@ class Answer:
         """One line; the ends are rounded outward, to as many digits as tell them apart."""
         grade = f"{self.side}, {self.strength} ({self.method}), {self.adjacency}"
         if self.log_value is not None and self.value < 1e-300:
-            sign = {Side.UPPER: "<=", Side.LOWER: ">=", Side.NONE: "~"}.get(self.side, "=")
-            return f"{self.quantity} {sign} {power_of_ten(self.log_value)} {grade}"
+            sign, way = _SIGNS[self.side]
+            return f"{self.quantity} {sign} {power_of_ten(self.log_value, way)} {grade}"
         digits = self._digits()
         if self.is_estimate:
             return f"{self.quantity} ~ {rounded(self.value, 'nearest', 10)} {grade}"

@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.ask import EFFORT, Delta, Epsilon, ask, listed
-from dpacct.declare.number import Number, number, text
+from dpacct.declare.number import Direction, Number, number, rounded, text
 from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
     from dpacct.plan.node import Node
 
-_ENDS = ("value", "lower", "upper")
+_ENDS: dict[str, Direction] = {"value": "nearest", "lower": "down", "upper": "up"}
+"""The numbers of an answer, and how each is rounded where it is shown."""
 
 
 class Table:
@@ -62,7 +63,7 @@ class Table:
         used = [
             name for name, cells in self.columns.items() if any(c not in ("", None) for c in cells)
         ]
-        rows = [[_cell(row[name]) for name in used] for row in self]
+        rows = [[_cell(name, row[name]) for name in used] for row in self]
         return [used, *rows]
 
     def __repr__(self) -> str:
@@ -79,8 +80,10 @@ class Table:
         return f"<table><tr><th>{'</th><th>'.join(head)}</th></tr>{body}</table>"
 
 
-def _cell(value: object) -> str:
-    return "" if value is None else f"{value:.10g}" if isinstance(value, float) else str(value)
+def _cell(name: str, value: object) -> str:
+    if isinstance(value, float) and name in _ENDS:
+        return rounded(value, _ENDS[name], 10)
+    return "" if value is None else str(value)
 
 
 def table(
@@ -100,10 +103,10 @@ def table(
     >>> import dpacct as dp
     >>> print(table({"one": dp.Laplace(b=2)}, epsilon=[0, 0.1], method=["exact", "rdp"]))
     plan  epsilon  method  value         lower         upper         side       strength
-    one   0        exact   0.2211992169  0.2211992169  0.2211992169  two-sided  converged
-    one   0        rdp     0.2547213866                0.2547213866  upper      bound
-    one   0.1      exact   0.1812692469  0.1812692469  0.1812692469  two-sided  converged
-    one   0.1      rdp     0.2021715703                0.2021715703  upper      bound
+    one   0        exact   0.2211992169  0.2211992169  0.221199217   two-sided  converged
+    one   0        rdp     0.2547213866                0.2547213867  upper      bound
+    one   0.1      exact   0.1812692469  0.1812692469  0.181269247   two-sided  converged
+    one   0.1      rdp     0.2021715703                0.2021715704  upper      bound
     """
     if (delta is None) == (epsilon is None):
         got = "neither" if delta is None else "both"

@@ -22,7 +22,7 @@ from dpacct.citations import (
     Citation,
 )
 from dpacct.declare.domain import DELTA, SEED, Real, Word
-from dpacct.declare.number import Number, shown
+from dpacct.declare.number import Number, down, shown, up
 from dpacct.declare.record import Displayed, Exclusive, Facts, Usage
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Assumption
@@ -194,13 +194,13 @@ class Audit(Displayed):
     def facts_shown(self) -> Facts:
         """Every bound, and what kind it is."""
         return {
-            f"by {bound.method}": f"epsilon at least {bound.epsilon:.4g} ({bound.kind})"
+            f"by {bound.method}": f"epsilon at least {down(bound.epsilon)} ({bound.kind})"
             for bound in self.bounds
         }
 
     def __str__(self) -> str:
-        shown = f"epsilon at least {self.epsilon:.4g} at delta {self.delta:g}"
-        proven = "" if self.proven is None else f", proven at most {float(self.proven):.4g}"
+        shown = f"epsilon at least {down(self.epsilon)} at delta {self.delta:g}"
+        proven = "" if self.proven is None else f", proven at most {up(float(self.proven))}"
         sure = f" (confidence {self.confidence:g}, {self.scores.included.size} scores){proven}"
         return "; ".join((shown + sure, *self.findings))
 
@@ -366,7 +366,7 @@ def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit
     curve = Curve.of_plan(plan, adjacency=resolved)
     most = math.inf if proven is None else float(proven)
     findings = [
-        f"{bound.method} shows an epsilon of at least {bound.epsilon:.4g}, proven is at most {most:.4g}"
+        f"{bound.method} shows an epsilon of at least {down(bound.epsilon)}, proven is at most {up(most)}"
         for bound in made.bounds
         if bound.general and bound.epsilon > most + _ROUNDING
     ]
@@ -374,8 +374,8 @@ def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit
         least = curve.at(1.0 - alpha)
         if beta < least - _ROUNDING:
             findings.append(
-                f"error rates of at most {alpha:.4g} and {beta:.4g} are shown, and with the first the"
-                f" second is proven to be at least {least:.4g}"
+                f"error rates of at most {up(alpha)} and {up(beta)} are shown, and with the first the"
+                f" second is proven to be at least {down(least)}"
             )
             break
     if not made.points:
@@ -383,7 +383,7 @@ def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit
         p_value = min(1.0, min(chances) * len(chances))
         if p_value < 1.0 - made.confidence:
             findings.append(
-                f"so many right guesses have a chance of at most {p_value:.3g} by the plan's trade-off"
+                f"so many right guesses have a chance of at most {up(p_value, 3)} by the plan's trade-off"
                 " curve"
             )
     return replace(

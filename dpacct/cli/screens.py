@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dpacct.answer.answer import bracket, grade, is_tight, relation, safe_number
 from dpacct.cli import output
 from dpacct.cli.output import Result
-from dpacct.declare.number import fits, power_of_ten, rounded
+from dpacct.declare.number import Direction, fits, power_of_ten, rounded
 from dpacct.declare.number import text as exact_text
 from dpacct.vocabulary import Strength
 
@@ -94,13 +94,13 @@ class Screen:
 
 def of_epsilon(answer: Answer, delta: Fraction) -> Screen:
     """The screen of an epsilon at a delta."""
-    head = f"epsilon {leading(answer, 4)}    at delta {short(delta)}"
+    head = f"epsilon {leading(answer, 4)}    at delta {short(delta, 'up')}"
     return Screen(answer, head, certainty(answer, "epsilon"), asked={"delta": delta})
 
 
 def of_delta(answer: Answer, epsilon: Fraction) -> Screen:
     """The screen of a delta at an epsilon."""
-    head = f"delta {leading(answer, 4)}    at epsilon {short(epsilon)}"
+    head = f"delta {leading(answer, 4)}    at epsilon {short(epsilon, 'up')}"
     return Screen(answer, head, certainty(answer, "delta"), asked={"epsilon": epsilon})
 
 
@@ -223,16 +223,19 @@ def certainty(answer: Answer, what: str) -> str:
 
 def target(epsilon: Fraction, delta: Fraction) -> str:
     """`epsilon 8 at delta 1e-5`."""
-    return f"epsilon {short(epsilon)} at delta {short(delta)}"
+    return f"epsilon {short(epsilon, 'up')} at delta {short(delta, 'up')}"
 
 
-def short(value: object) -> str:
-    """A number as a person types it, six digits of one that is longer; a word as it is."""
+def short(value: object, direction: Direction = "nearest") -> str:
+    """A number as a person types it, six digits of one that is longer; a word as it is.
+
+    What holds at an epsilon and a delta holds at larger ones: there a longer number is rounded up.
+    """
     if not isinstance(value, Fraction | int):
         return str(value)
     written = exact_text(Fraction(value))
     if fits(Fraction(value)) and (len(written) > 8 or written.startswith("0.0000")):
-        return rounded(float(value), "nearest", 6)
+        return rounded(value, direction, 6)
     return written
 
 

@@ -140,9 +140,7 @@ class Check(Command):
         most, allowed = self.max_epsilon, self.max_delta
         if most is not None:
             holds = Fraction(repr(float(answer))) <= most
-            said = (
-                f"epsilon {leading(answer, 6)} at delta {short(delta)} ({KNOWN[answer.strength]})"
-            )
+            said = f"epsilon {leading(answer, 6)} at delta {short(delta, 'up')} ({KNOWN[answer.strength]})"
             yield Finding("max-eps", holds, f"{said} is {_against(holds)} {short(most)}")
         if allowed is not None:
             holds = delta <= allowed

@@ -73,7 +73,7 @@ class Compare(Command):
             for answer, gap in zip(answers, gaps, strict=True)
         ]
         asked = {"epsilon": self.epsilon, "delta": self.delta}
-        at = " and ".join(f"{k} {short(v)}" for k, v in asked.items() if v is not None)
+        at = " and ".join(f"{k} {short(v, 'up')}" for k, v in asked.items() if v is not None)
         lines = [f"{first.quantity} by {len(answers)} methods    at {at}"]
         lines += wrapped(in_words(first, sizes=None in asked.values()))
         lines += aligned(("method", first.quantity, f"vs {first.method}", "grade", "time"), rows)

@@ -98,7 +98,7 @@ class Federated(Command):
         if target is None:
             screen = of_epsilon(first.answer, delta)
         else:
-            goal = f"epsilon {short(target)} at delta {short(delta)}"
+            goal = f"epsilon {short(target, 'up')} at delta {short(delta, 'up')}"
             said = f"{KNOWN[first.answer.strength].partition(';')[0]}: with it the target is met"
             screen = Screen(first.answer, f"sigma {leading(first.answer, 5)}    for {goal}", said)
         limit = number(plan.mu_clt)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
 from dpacct.declare.domain import Text, one_of
-from dpacct.declare.number import down, near, shown, up
+from dpacct.declare.number import down, shown, up
 from dpacct.declare.record import Maybe, Parameter, Several, Usage
 from dpacct.errors import AssumptionViolated, LedgerDamaged
 
@@ -175,7 +175,7 @@ def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
     violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
     budget, planned, spent = ledger.budget, ledger.planned, ledger.spent()
     lines = [
-        f"All that this ledger counts is ({up(float(answer), 10)}, {near(budget.stated_delta, 10)})"
+        f"All that this ledger counts is ({up(float(answer), 10)}, {up(budget.stated_delta, 10)})"
         f"-differentially private, {budget.adjacency}, per {budget.unit}.",
         f"  rule: {ledger.rule}; {'; '.join(answer.basis)}",
         *([] if planned is None else [f"  planned: {planned}"]),

@@ -10,6 +10,7 @@ from dpacct.cli.command import Command
 from dpacct.cli.output import Result
 from dpacct.cli.screens import aligned
 from dpacct.declare.domain import Text, Word
+from dpacct.declare.number import down, up
 from dpacct.declare.record import Maybe, Parameter, Switch
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _json(row: Row) -> dict[str, Any]:
 
 
 def _text(row: Row) -> tuple[str, ...]:
-    exact = "" if row.exact is None else f"[{row.exact[0]:.5g}, {row.exact[1]:.5g}]"
+    exact = "" if row.exact is None else f"[{down(row.exact[0], 5)}, {up(row.exact[1], 5)}]"
     if row.exact is not None and row.exact[1] - row.exact[0] <= 1e-6 * row.exact[1]:
         exact = f"{row.exact[0]:.6g}"
     cell = row.cell

@@ -15,6 +15,7 @@ from dpacct.cli.commands.theorems import known_names
 from dpacct.cli.output import ExitStatus, Result, note
 from dpacct.cli.question import QUIET
 from dpacct.declare.domain import SEED, STEPS
+from dpacct.declare.number import down, up
 from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
 from dpacct.errors import NotCertified
 
@@ -197,7 +198,7 @@ def _witness(report: Report) -> str:
 
     assert report.witness is not None
     compared = report.witness.comparison
-    true = f"[{compared.lower:.10g}, {compared.upper:.10g}]"
+    true = f"[{down(compared.lower, 10)}, {up(compared.upper, 10)}]"
     if compared.lower == compared.upper:
         true = f"{compared.lower:.10g}"
     return f"{shown(report.witness.point)}: claimed {compared.claimed:.10g}, true {true}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpacct.declare.number import down, up
 from dpacct.mechanisms.laws import knots
 from dpacct.report.plots.chart import Axis, Band, Chart, Line
 from dpacct.report.plots.style import VERMILION
@@ -52,8 +53,8 @@ def audit_chart(audit: Audit) -> Chart:
         Axis("beta", "false negative rate (type II error, β)"),
         alphas,
         tuple(lines),
-        f"The scores show an epsilon of at least {audit.epsilon:.4g} at delta {audit.delta:g}"
-        + ("" if audit.proven is None else f"; proven: at most {float(audit.proven):.4g}"),
+        f"The scores show an epsilon of at least {down(audit.epsilon)} at delta {audit.delta:g}"
+        + ("" if audit.proven is None else f"; proven: at most {up(float(audit.proven))}"),
         "" if audit.plan is None else str(audit.plan),
         str(audit.adjacency or "not stated"),
         facts=(f"confidence {audit.confidence:g}", audit.design),

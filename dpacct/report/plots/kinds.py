@@ -105,7 +105,7 @@ def profile(
         Axis("delta", "delta (δ)", log=True),
         points,
         lines,
-        _title_of_methods(at, f"At delta {near(float(delta))}", "epsilon"),
+        _title_of_methods(at, f"At delta {up(float(delta))}", "epsilon"),
         marks=tuple(marks),
         width=width,
     )
@@ -199,7 +199,7 @@ def rdp(
     curve = np.asarray(plan.rdp(points), dtype=float)
     converted = np.array([at_order(*pair) for pair in zip(points, curve, strict=True)])
     strongest = fast_method(plan)
-    of_delta = f"delta {near(float(delta))}"
+    of_delta = f"delta {up(float(delta))}"
     title = f"At {of_delta} order {near(order, 3)} is best: RDP gives epsilon {up(best)}"
     levels = []
     if strongest != "rdp":
@@ -268,7 +268,7 @@ def steps(
         lambda count, method: (step * count).epsilon(delta=delta, method=method),
         methods,
     )
-    of_delta = f"delta {near(float(delta))}"
+    of_delta = f"delta {up(float(delta))}"
     main = lines[0]
     number = near if main.strength <= Strength.ESTIMATE else up
     first, last = np.flatnonzero(np.isfinite(main.values))[[0, -1]].tolist()
@@ -345,7 +345,7 @@ def noise(
         label = f"{name} {number(float(first))}"
         marks.append(Mark(float(epsilon), float(first), label, (-30, -40)))
     example = plan(1.0)
-    of_delta = f"delta {near(float(delta))}"
+    of_delta = f"delta {up(float(delta))}"
     return _chart(
         "noise",
         example,
@@ -353,7 +353,7 @@ def noise(
         Axis(name, _NOISES.get(name, f"noise ({name})"), log=True),
         points,
         lines,
-        _title_of_methods(at, f"For epsilon {near(float(epsilon))} at {of_delta}", name),
+        _title_of_methods(at, f"For epsilon {up(float(epsilon))} at {of_delta}", name),
         words=re.sub(rf"\b{name}=1\b", f"{name}={name}", str(example)),
         facts=(of_delta,),
         marks=tuple(marks),
