@@ -50,6 +50,7 @@ METHOD_NAMES = (
 """What may be asked for by name."""
 MOST_EFFORT = Real(0, math.inf, "left")
 PROOF_DIGITS = Integer(3, 300)
+_AS_GOOD = 1e-9  # of an answer: by how much a proof may be larger and still take its place
 _WITHHELD = (": the value is withheld", ", and the value is withheld")
 
 
@@ -316,7 +317,8 @@ def ask(
     if proves and method not in ("auto", "certified"):
         message = f"digits must be left out, or method be certified, got method {method!r:.60}"
         raise InvalidArgument(message, argument="digits")
-    if digits is None and (sharper := question.sharper(plan, word, method)) is not None:
+    sharper = None if digits is not None else question.sharper(plan, word, method)
+    if sharper is not None and not (method == "auto" and plan.proved_first):
         return sharper
     if not proves and method != "auto":
         return question.compute(plan, word, method)
@@ -333,7 +335,13 @@ def ask(
         notes = (f"not proven: {why}",)
     else:
         seconds = time.perf_counter() - started
-        return replace(proven.answer, certificate=proven.certificate, seconds=seconds)
+        answer = replace(proven.answer, certificate=proven.certificate, seconds=seconds)
+        if sharper is None:
+            return answer
+        if float(answer) <= float(sharper) * (1.0 + _AS_GOOD):
+            return replace(answer, notes=sharper.notes)
+    if sharper is not None:
+        return sharper
     from dpacct.plan.routes import QUICK
 
     try:

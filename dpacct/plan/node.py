@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpacct.answer import Answer, Answers
-    from dpacct.pld.pair import Moments, Pairs
+    from dpacct.pld.pair import Moments, Pairs, StatedPairs
 
     Numbers: TypeAlias = list[Any] | tuple[Any, ...] | NDArray[Any]
 
@@ -324,6 +324,11 @@ class Node(ABC):
 
         return ask_at(Delta, epsilon, self, method=method, effort=effort, adjacency=adjacency)
 
+    @property
+    def proved_first(self) -> bool:
+        """Whether a proof is looked for also where the plan knows something sharper by itself."""
+        return False
+
     def sharper(
         self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
     ) -> Answer | None:
@@ -424,6 +429,11 @@ class Leaf(Node):
     @abstractmethod
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The dominating pairs of the release; raises `Unsupported` where none is known."""
+
+    def stated_parts(self, adjacency: Adjacency) -> Sequence[tuple[StatedPairs, int]]:
+        """What one release is made of, in exact numbers; raises `Unsupported` where no proof knows it."""
+        message = f"method 'certified' has no proof for a release of kind {self.kind!r}"
+        raise Unsupported(message, argument="method")
 
     def repeated(self, count: int, adjacency: Adjacency) -> Sequence[tuple[Pairs, int]]:
         """What dominates `count` releases, each chosen after the others: pairs, and how often each."""

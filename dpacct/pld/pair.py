@@ -123,7 +123,8 @@ class Stated:
     """A base pair as a formula of exact numbers, which floats and balls evaluate alike.
 
     `basis`: who says so. `unit`: every loss is a whole multiple of it, exactly. `near`, `below` as in `Pair`,
-    `below` before any sampling; `back`: the pair back, where the pair is not its own mirror image.
+    `below` before any sampling; `back`: the pair back, where the pair is not its own mirror image. `seconds`:
+    about what the formula takes in balls, where that is worth a word.
     """
 
     formula: Callable[..., LossDistribution]
@@ -133,6 +134,7 @@ class Stated:
     near: Stated | None = None
     below: Stated | None = None
     back: Stated | None = None
+    seconds: float = 0.0
 
     def of(self, number: Callable[[Fraction], Any] = float) -> LossDistribution:
         """The pair in these numbers; whole numbers stay whole."""
@@ -142,6 +144,19 @@ class Stated:
         """One that is its own mirror image, and realised, in floats."""
         basis = () if self.basis is None else (self.basis,)
         return Pair((Cut(self.of()),), basis, near=None if self.near is None else self.near.pair)
+
+
+@dataclass(frozen=True)
+class StatedPairs:
+    """Pairs in exact numbers, one for each direction: what dominates a release, and what is realised."""
+
+    upper: tuple[Stated, ...]
+    lower: tuple[Stated, ...] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """About what all of them take in balls."""
+        return sum(pair.seconds for pair in (*self.upper, *(self.lower or ())))
 
 
 @dataclass(frozen=True)

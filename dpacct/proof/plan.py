@@ -19,11 +19,12 @@ from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.plan.node import Leaf, Node
 from dpacct.plan.samplers.sampled import NestedRelease, SampledRelease
 from dpacct.pld.loss import LossDistribution, laplace, normal
-from dpacct.pld.pair import Stated
+from dpacct.pld.pair import Stated, StatedPairs
 from dpacct.vocabulary import Adjacency
 
 from .balls import ball
 from .choices import demand
+from .effort import spend
 from .law import Law, add, back, coin, exchange, plain, read, remove
 from .moments import Moments, NormalMoments
 from .outcomes import Point, count_outcomes, folded
@@ -163,6 +164,12 @@ class BallPairs:
     upper: tuple[Step, ...]
     lower: tuple[Step, ...] | None = None
 
+    @classmethod
+    def of(cls, stated: StatedPairs) -> BallPairs:
+        """Without sampling."""
+        lower = None if stated.lower is None else tuple(map(Step.of, stated.lower))
+        return cls(tuple(map(Step.of, stated.upper)), lower)
+
 
 def _both(pair: Stated, rate: Fraction) -> tuple[Step, ...]:
     step = replace(Step.of(pair), rate=rate)
@@ -203,16 +210,18 @@ _SCHEMES: Mapping[str, Callable[[Stated, Fraction, Adjacency], BallPairs]] = {
 }
 
 
-def pairs(leaf: Leaf, adjacency: Adjacency) -> BallPairs:
+def pairs(leaf: Leaf, adjacency: Adjacency) -> list[tuple[BallPairs, int]]:
     """The laws of one leaf; raises `Unsupported` where there is no certified form."""
     if isinstance(leaf, Mechanism):
-        return _plain(leaf.stated(adjacency))
+        return [(_plain(leaf.stated(adjacency)), 1)]
     if isinstance(leaf, SampledRelease) and leaf.kind in _SCHEMES:
-        return _SCHEMES[leaf.kind](leaf.node.stated(adjacency), leaf.sampler.rate, adjacency)
+        way = _SCHEMES[leaf.kind]
+        return [(way(leaf.node.stated(adjacency), leaf.sampler.rate, adjacency), 1)]
     if isinstance(leaf, SampledRelease | NestedRelease) and leaf.kind in _AROUND:
-        return _nested(leaf, adjacency)
-    message = f"method 'certified' has no proof for a release of kind {leaf.kind!r}"
-    raise Unsupported(message, argument="method")
+        return [(_nested(leaf, adjacency), 1)]
+    parts = leaf.stated_parts(adjacency)
+    spend(sum(part.seconds for part, _ in parts))
+    return [(BallPairs.of(part), count) for part, count in parts]
 
 
 _AROUND: Mapping[str, tuple[Callable[[Law, arb], Law], ...]] = {
@@ -268,12 +277,14 @@ class Sides:
 
 def read_plan(node: Node, adjacency: Adjacency) -> Sides:
     """The plan's laws, plain Gaussians merged into one."""
-    leaves = [(pairs(leaf, adjacency), count) for leaf, count in node.releases()]
-    for (leaf, count), (pair, _) in zip(node.releases(), leaves, strict=True):
+    leaves: list[tuple[BallPairs, int]] = []
+    for leaf, count in node.releases():
+        leaves += [(pair, count * many) for pair, many in pairs(leaf, adjacency)]
+        pair = leaves[-1][0]
         first = pair.upper[0]
         if first.stated is not bounded_range_loss:
             continue
-        if len(leaves) == count == 1 and first.sampled is not exchange:
+        if len(node.releases()) == count == 1 and first.sampled is not exchange:
             # at each epsilon one choice attains the bound
             return Sides(_directions([(pair.upper, 1)]), None)
         if count > 1 and first.rate == 1:
@@ -291,7 +302,7 @@ def _directions(steps: Sequence[tuple[tuple[Step, ...], int]]) -> tuple[Laws, ..
         merged: dict[Step, int] = {}
         mu_squared = Fraction(0)
         for laws, count in steps:
-            law = laws[min(k, len(laws) - 1)]
+            law = laws[k % len(laws)]
             if law.normal:
                 mu_squared += count * law.mu_squared
             else:

@@ -22,7 +22,7 @@ from dpacct.declare.number import ln, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.combine import know
 from dpacct.plan.node import Fields, Leaf, nested, read, resolve_adjacency, take
-from dpacct.pld.pair import Moments, Pairs
+from dpacct.pld.pair import Moments, Pairs, StatedPairs
 from dpacct.pld.stack import Together
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength
 from dpacct.voting.composed import Neighbours, composed, least_renyi, of_epsilon, of_log_delta
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 _LOG_DELTA = math.log(1e-6)
 """At whose saddle the neighbours are chosen that a composition counts from below."""
+
+
+_FEW_QUERIES = 12  # whose proof is not much dearer than what is computed
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,6 +58,11 @@ class Voted(Leaf, kind="voted"):
     def __post_init__(self) -> None:
         """Whose data, how many queries, and that their laws are within reach."""
         know(self, self.aggregator.facts.above(total=self.votes.queries))
+
+    @property
+    def proved_first(self) -> bool:
+        """Of few queries, whose outcomes can be listed."""
+        return self.votes.queries <= _FEW_QUERIES
 
     @property
     def private(self) -> bool:
@@ -98,6 +106,23 @@ class Voted(Leaf, kind="voted"):
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The pairs of all queries together."""
         return self._pairs
+
+    def stated_parts(self, adjacency: Adjacency) -> list[tuple[StatedPairs, int]]:
+        """Each kind of query; raises `Unsupported` with a baseline, or where a vote may be spread."""
+        from dpacct.voting.proved import directions
+
+        aggregator = self.aggregator
+        if self.baseline is not None or not aggregator.neighbouring.proven:
+            what = "a baseline" if self.baseline is not None else "votes that an agent may spread"
+            message = f"method 'certified' has no proof for {what}"
+            raise Unsupported(message, argument="method")
+        exact, _, count = aggregator.kinds(self.votes, None)
+        sides = self._ways(self._sides[0])
+        tilts = [least_renyi(side, of_epsilon(_LOG_DELTA))[1] for side in sides]
+        return [
+            (directions(aggregator, tuple(row), tilts), int(many))
+            for row, many in zip(exact.histograms.counts.tolist(), count, strict=True)
+        ]
 
     def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
         """The largest divergence of each query's neighbours, added up."""
