@@ -135,7 +135,7 @@ def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
     if answer.is_estimate:
         said = KNOWN[Strength.ESTIMATE]
     elif is_tight(answer) and answer.lower is not None:
-        said += ", and no smaller noise meets it"
+        said += ", and no smaller noise does"
     return Screen(
         answer,
         f"{name} {leading(shown, 5)}    for {target}",
