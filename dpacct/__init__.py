@@ -1,4 +1,4 @@
-"""dpacct: how much privacy a computation costs, and how much noise it needs; exactly.
+"""dpacct: exact accounting of differential privacy, and of the noise that a guarantee needs.
 
 The public names load on first use, so that importing the package costs next to nothing.
 """

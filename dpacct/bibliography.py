@@ -68,7 +68,7 @@ def works() -> dict[str, Work]:
 
 
 def reference(text: str) -> Citation:
-    """A work by its key, and a place in it; what begins with no key is taken as it is.
+    """The reference of a work by its key, with a place in it; text without a key is kept.
 
     >>> print(reference("mcsherry2009privacy"))
     McSherry. Privacy Integrated Queries. SIGMOD, 2009.
@@ -91,7 +91,7 @@ _SPECIAL = str.maketrans(
 
 
 def latex(text: str) -> str:
-    r"""Text in which nothing is a command of LaTeX; letters are UTF-8, as every engine reads them.
+    r"""Text with LaTeX's special characters escaped; letters stay UTF-8.
 
     >>> print(latex("Rényi & Müller"))
     Rényi \& Müller
@@ -115,13 +115,13 @@ def entry(work: Work) -> str:
 
 
 def bibtex(cited: Iterable[Work]) -> str:
-    """Works as BibTeX, each once, in order of their keys; and dpacct itself, last."""
+    """Works as BibTeX, each once, in order of their keys; dpacct itself comes last."""
     listed = sorted(dict.fromkeys(cited), key=lambda work: work.key)
     return "\n\n".join(entry(work) for work in [*listed, itself()])
 
 
 def itself() -> Work:
-    """Dpacct, as CITATION.cff says."""
+    """The BibTeX entry of dpacct itself, as in CITATION.cff."""
     from importlib import metadata
 
     version = metadata.version("dpacct")

@@ -1,4 +1,4 @@
-"""Everything that answers stand on, once: each citation has an id, the works it is of, and its words.
+"""All citations of answers: each has an id, the works it cites, and its wording.
 
 An id is that of a statement of the papers (`dpacct theorems show canonne2020.proposition12`), else a work
 of the bibliography and the place in it, else "dpacct." and a word for what is derived in the docs.
@@ -12,7 +12,7 @@ from typing import Self
 
 
 class Citation(str):
-    """What an answer stands on, in words; as text it is those words.
+    """One entry of an answer's basis: text with an id and the works it cites.
 
     Attributes:
         id: see above; "" for words of somebody else's that have none.
@@ -30,7 +30,7 @@ class Citation(str):
     def __new__(
         cls, text: str, id: str = "", works: Iterable[str] | None = None, link: str = ""
     ) -> Self:
-        """The words with their link; the work is the one that the id begins with, unless others are named."""
+        """The text with its works: by default the work whose key begins the id."""
         made = super().__new__(cls, f"{text} ({link})" if link else text)
         first = id.partition(".")[0]
         made.id, made.link = id, link
@@ -41,13 +41,13 @@ class Citation(str):
 
 
 def statement(name: str) -> Citation:
-    """The statement of a paper that has this id."""
+    """The citation of a statement of a paper, by its id."""
     return Citation(name, name)
 
 
 @cache
 def by_id() -> dict[str, Citation]:
-    """All of this page."""
+    """All citations of this module by their ids."""
     every = [each for each in globals().values() if isinstance(each, Citation)]
     return {each.id: each for each in every}
 
@@ -111,7 +111,7 @@ DENSITIES = Citation("the given densities, integrated", "dpacct.densities")
 
 
 def worst_pair(what: str) -> Citation:
-    """The pair of a profile, or of a trade-off function."""
+    """The citation for the pair of a profile or of a trade-off function."""
     words = f"the worst pair that the given {what} allows (Dong, Roth, Su 2022, Proposition 2.12)"
     return Citation(words, "dong2022gaussian.proposition2_12")
 

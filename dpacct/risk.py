@@ -1,4 +1,4 @@
-"""The same privacy as attack success: what any attacker can do against a plan, whatever it knows.
+"""Privacy as attack success: bounds for every attacker against a plan, whatever it knows.
 
 An attack is a test between two neighbouring data sets: a false positive rate alpha, and a true positive rate
 of at most 1 - f(alpha), f being the trade-off function. What follows is a reading of f, or of delta(eps):
@@ -56,7 +56,7 @@ class Risk:
     adjacency: Adjacency | str | None = None
 
     def _repr_html_(self) -> str:
-        """For a notebook: the attacks that are possible at most."""
+        """For a notebook: upper bounds on attacks."""
         facts = {"advantage, at most": up(float(self.advantage()), 4)}
         for rate in _RATES:
             success = self.true_positive_rate(rate)
@@ -85,7 +85,7 @@ class Risk:
         return self._beyond(false_positive_rate, "false_positive_rate", "true_positive_rate")
 
     def reconstruction(self, baseline: Number) -> Answer:
-        """Upper bound of a reconstruction's success, where it is `baseline` without the release.
+        """Upper bound of the success of a reconstruction that succeeds with `baseline` without the release.
 
         Raises `InvalidArgument` for a baseline outside (0, 1), and what the plan's `tradeoff` raises.
 

@@ -1,4 +1,4 @@
-"""What the papers state, statement by statement: look one up, evaluate it, find those of a paper.
+"""The papers' statements: look one up, evaluate it, or list those of a paper.
 
 >>> import dpacct as dp
 >>> lemma = dp.theorems.get("dp_fed_ls.lemma3")

@@ -1,4 +1,4 @@
-"""The words every answer is written in: adjacency, unit, side, strength, assumption."""
+"""The vocabulary of answers: adjacency, unit, side, strength, assumption."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Adjacency(_Word):
 
 
 class Unit(_Word):
-    """Whose data the guarantee protects: what one row of the neighbouring data sets is."""
+    """What the guarantee protects: one row of the neighbouring data sets."""
 
     RECORD = "record"
     USER = "user"
@@ -82,7 +82,7 @@ class Side(_Word):
     NONE = "none"
 
     def meet(self, other: Side) -> Side:
-        """What is still known after combining a number of this side with one of the other.
+        """The side of a combination of two numbers with these sides.
 
         >>> str(Side.TWO_SIDED.meet(Side.UPPER)), str(Side.UPPER.meet(Side.LOWER))
         ('upper', 'none')
@@ -134,7 +134,7 @@ class Strength(_Word):
 
     @staticmethod
     def weakest(strengths: Iterable[Strength]) -> Strength:
-        """The weakest of some strengths: what a composition of them is worth.
+        """The weakest of several strengths, which is that of their composition.
 
         >>> str(Strength.weakest([Strength.PROVED, Strength.ESTIMATE, Strength.BOUND]))
         'estimate'

@@ -1,4 +1,4 @@
-"""What a question is answered with, and the one place where questions are asked."""
+"""Answers, and `ask`, which answers every question about a plan."""
 
 from dpacct.answer.answer import RESERVED as RESERVED
 from dpacct.answer.answer import SCHEMA as SCHEMA

@@ -267,12 +267,12 @@ class Answer:
 
 
 def _end(other: Any) -> Any:
-    """What an answer is compared with: another one's safe end, or a number as it is."""
+    """The number to compare an answer with: another answer's safe end, or a plain number."""
     return float(other) if isinstance(other, Answer) else other
 
 
 def _saved(tree: Node | None) -> dict[str, Any] | None:
-    """The plan as JSON values; None for none, and for one made of a function."""
+    """The plan as JSON values; None if there is no plan, or if a function in it cannot be saved."""
     try:
         return None if tree is None else tree.to_dict()
     except Unsupported:
@@ -332,12 +332,12 @@ class Answers(Sequence["Answer"]):
 
     @property
     def side(self) -> Side:
-        """What is known of every one."""
+        """The side that all the answers share."""
         return reduce(Side.meet, (answer.side for answer in self._answers), Side.TWO_SIDED)
 
     @property
     def strength(self) -> Strength:
-        """The weakest."""
+        """The weakest strength of the answers."""
         return Strength.weakest(answer.strength for answer in self._answers)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -363,7 +363,7 @@ class Answers(Sequence["Answer"]):
         return "<br>".join(x if isinstance(x, str) else x._repr_html_() for x in shown)
 
     def _some(self) -> list[Answer | str]:
-        """All of them, or the first and the last of many."""
+        """All answers if they are few, else the first and the last."""
         if len(self) <= _SHOWN:
             return [*self]
         half = _SHOWN // 2
@@ -388,7 +388,7 @@ def relation(answer: Answer) -> str:
 
 
 def is_tight(answer: Answer) -> bool:
-    """Whether the two ends are one number to a reader of what is printed."""
+    """Whether the two ends agree in all printed digits."""
     if answer.lower is None or answer.upper is None or _below_floats(answer):
         return True
     if answer.safe_end == "lower" and answer.upper - answer.lower == 1:
@@ -419,7 +419,7 @@ def grade(answer: Answer) -> str:
 
 
 def bracket(answer: Answer, most: int = 16) -> str:
-    """The interval as "between ... and ..."; nothing where it is a point, or no interval."""
+    """The interval as "between ... and ..."; empty for a point or without an interval."""
     low, high = answer.lower, answer.upper
     if low is None or high is None or low == high or not math.isfinite(low + high):
         return ""
@@ -430,7 +430,7 @@ def bracket(answer: Answer, most: int = 16) -> str:
 
 
 def told_apart(low: float, high: float, *, most: int, least: int, beyond: int = 2) -> int:
-    """Digits that show where two ends part, and so many beyond."""
+    """Enough digits to distinguish two ends, and `beyond` more."""
     size = max(abs(low), abs(high))
     return min(most, max(least, beyond + math.ceil(math.log10(size / (high - low)))))
 
@@ -445,12 +445,12 @@ def is_bound(answer: Answer) -> bool:
 
 
 def safe(answer: Answer, digits: int) -> str:
-    """The end that may be quoted; an answer that bounds nothing is rounded to nearest."""
+    """The end that may be quoted; an estimate is rounded to nearest."""
     return up(float(answer), digits) if is_bound(answer) else near(answer.value, digits)
 
 
 def interval(answer: Answer) -> str:
-    """What is known to hold the truth, as many digits as the two ends share and two more."""
+    """The interval that holds the truth, to the digits that its ends share and two more."""
     lower, upper = answer.lower, answer.upper
     if answer.strength <= Strength.PUBLISHED or (lower is None and upper is None):
         return "none"

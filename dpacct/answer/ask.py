@@ -59,7 +59,7 @@ Result = TypeVar("Result")
 
 
 def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """The same question, withheld where its computation overflows, is undefined or grows without end.
+    """Run a computation; withhold its answer if it overflows, is undefined or divides by zero.
 
     What numpy warns of is raised where it happens, and is no `ArithmeticError`: nobody who has another
     way takes it for a refusal. Code that expects such a value, and checks for it, says so by an
@@ -87,7 +87,7 @@ def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]
 
 
 def _withhold(what: str, flag: int) -> None:
-    """Called by numpy, with its name for what went wrong."""
+    """NumPy's error callback, called with its name for the floating-point error."""
     raise NotCertified(f"the answer is withheld: {what} on the way to it")
 
 
@@ -105,12 +105,12 @@ class Question(Record, ABC):
         """The answer of one method; raises `Unsupported` where it does not apply."""
 
     def sharper(self, plan: Any, adjacency: Adjacency | None, method: str) -> Answer | None:
-        """What the plan itself knows better than any method; None where that is nothing."""
+        """A sharper answer from a theorem about this kind of plan; None if there is none."""
         return None
 
 
 class Epsilon(Question):
-    """The least epsilon at this delta; at delta 0 the largest losses are added up."""
+    """The least epsilon at this delta; at delta 0 the sum of the largest losses."""
 
     delta: Parameter[Fraction] = Parameter(
         PURE_DELTA, "probability that epsilon may fail", kw_only=False
@@ -118,7 +118,7 @@ class Epsilon(Question):
     quantity = "epsilon"
 
     def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
-        """Both ends, in balls."""
+        """Prove both ends in ball arithmetic."""
         from dpacct.plan import certified
 
         target = DELTA.check("delta", self.delta)
@@ -127,13 +127,13 @@ class Epsilon(Question):
         )
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
-        """By one method."""
+        """Compute the answer by one method."""
         from dpacct.plan.routes import epsilon
 
         return epsilon(plan, self.delta, method, adjacency)
 
     def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
-        """By a theorem about this very plan."""
+        """Answer by a theorem about this kind of plan."""
         if not self.delta:
             return pure(plan, adjacency, method)
         return plan.sharper("epsilon", self.delta, method, adjacency)
@@ -146,7 +146,7 @@ class Delta(Question):
     quantity = "delta"
 
     def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
-        """Both ends, in balls."""
+        """Prove both ends in ball arithmetic."""
         from dpacct.plan import certified
 
         return certified.delta(
@@ -154,13 +154,13 @@ class Delta(Question):
         )
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
-        """By one method."""
+        """Compute the answer by one method."""
         from dpacct.plan.routes import delta
 
         return delta(plan, self.epsilon, method, adjacency)
 
     def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
-        """By a theorem about this very plan."""
+        """Answer by a theorem about this kind of plan."""
         return plan.sharper("delta", self.epsilon, method, adjacency)
 
 
@@ -198,7 +198,7 @@ class Boundary(Question):
         digits: int,
         effort: float,
     ) -> Proven:
-        """One value proved to meet the target, and one beyond it proved not to."""
+        """Prove that one value meets the target and that one just beyond it does not."""
         from dpacct.answer.calibration import limits
         from dpacct.plan import certified
         from dpacct.plan.routes import QUICK
@@ -228,7 +228,7 @@ class Boundary(Question):
     def compute(
         self, plan: Callable[..., Node], adjacency: Adjacency | None, method: str
     ) -> Answer:
-        """By one method; each is searched once."""
+        """Search by one method."""
         from dpacct.answer.calibration import published, search
         from dpacct.plan.routes import PUBLISHED, QUICK, named
 
@@ -354,7 +354,7 @@ def ask(
 def _bounded(
     question: Question, plan: Any, adjacency: Adjacency | None, error: NotCertified
 ) -> Answer:
-    """What Renyi divergences bound where the strongest method withholds its answer; else the error."""
+    """The bound by Renyi divergences if the strongest method withholds its answer; else its error."""
     try:
         answer = question.compute(plan, adjacency, "rdp")
     except DpacctError:
@@ -386,7 +386,7 @@ def ask_at(kind: type[Question], values: Any, plan: Any, **how: Any) -> Any:
 
 
 def alternatives(question: Question, plan: Any, *, but: str = "") -> tuple[Answer, ...]:
-    """What the other methods say; one that does not apply to the plan is left out."""
+    """The answers of the other methods; a method that does not apply to the plan is left out."""
     answers = []
     for method in COMPARED:
         if method != but:

@@ -70,7 +70,7 @@ def search(
     bounds: tuple[float, float] | None,
     name: str,
 ) -> Answer:
-    """The boundary by one method that is no proof."""
+    """The boundary value by one method, without a proof."""
     from dpacct.plan.search import Search
 
     started = time.perf_counter()
@@ -128,7 +128,7 @@ def limits(bounds: tuple[float, float] | None, integer: bool) -> tuple[float, fl
 def published(
     build: Callable[..., Node], name: str, epsilon: Fraction, delta: Fraction, method: str
 ) -> Answer:
-    """The noise that a theorem of a paper asks for, and the epsilon which that noise delivers.
+    """The noise that a theorem prescribes, and the epsilon that this noise actually gives.
 
     Raises `Unreachable` where the theorem's conditions can't be met, naming the least epsilon, and
     `Unsupported` where it is not about such a plan.
@@ -224,5 +224,5 @@ def noise_multiplier(
 
 
 def _called(name: str) -> str:
-    """What Python calls a word of a plan."""
+    """The name in Python of an option of a plan."""
     return "sample_rate" if name == "rate" else name

@@ -22,7 +22,7 @@ _ENDS: dict[str, Direction] = {"value": "nearest", "lower": "down", "upper": "up
 
 
 class Table:
-    """Columns of equal length; `pandas.DataFrame(table.columns)` is a frame of them.
+    """Columns of equal length; `pandas.DataFrame(table.columns)` makes a data frame of them.
 
     Iterating gives rows, as mappings; `table["value"]` is a column. A question that has no answer has
     None for its numbers, and says why in `error`.
@@ -47,7 +47,7 @@ class Table:
             yield dict(zip(self.columns, cells, strict=True))
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """The table as CSV, also written to a file where one is named; what there is not is empty.
+        """The table as CSV, also written to `path` if given; missing values are empty.
 
         Raises `OSError` where the file cannot be written.
         """

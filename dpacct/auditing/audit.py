@@ -1,4 +1,4 @@
-"""dp.audit: what scores or guesses show of leakage, beside what is proven about a plan."""
+"""dp.audit: leakage shown by scores or guesses, compared with what is proven about a plan."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ _KNOWN: Mapping[tuple[str, str], tuple[str, tuple[Assumption, ...], Citation]] =
 
 @dataclass(frozen=True)
 class AuditBound:
-    """A lower bound on epsilon at the audit's delta, and what it takes for granted.
+    """A lower bound on epsilon at the audit's delta, and its assumptions.
 
     `kind` is "confidence" (all bounds of this kind hold together with the audit's confidence), "credible"
     (a posterior's, no such promise) or "estimate" (none at all). `mu` is that of mu-GDP where there is
@@ -162,7 +162,7 @@ class Audit(Displayed):
 
     @property
     def alarm(self) -> bool:
-        """Whether more is shown than is proven possible: something in the chain is wrong."""
+        """Whether the attack exceeds a proven bound, so that code or an assumption must be wrong."""
         return bool(self.findings)
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,7 +179,7 @@ class Audit(Displayed):
         return body
 
     def chart(self) -> Chart:
-        """The picture as data: what was reached, what is shown, what is proven impossible."""
+        """The chart: error rates reached, bounds shown, and the region that is proven impossible."""
         from dpacct.report.plots.audit import audit_chart
 
         return audit_chart(self)
@@ -188,11 +188,11 @@ class Audit(Displayed):
         return f"<Audit: {self}>"
 
     def heading_shown(self) -> str:
-        """The line that `print` shows."""
+        """The line shown by `print`."""
         return str(self)
 
     def facts_shown(self) -> Facts:
-        """Every bound, and what kind it is."""
+        """Every bound and its kind."""
         return {
             f"by {bound.method}": f"epsilon at least {down(bound.epsilon)} ({bound.kind})"
             for bound in self.bounds
@@ -302,7 +302,7 @@ def _scores(
 
 
 def _thresholds(said: str | float | Sequence[float], guessed: bool) -> tuple[str, list[float]]:
-    """How thresholds are set, and those that are numbers."""
+    """The rule for the thresholds, and the thresholds given as numbers."""
     if isinstance(said, str):
         how = THRESHOLDS.check("thresholds", said)
         return ("guesses", []) if guessed and how == "ranks" else (how, [])
@@ -322,7 +322,7 @@ def _looks(
     error: float,
     seed: int,
 ) -> Sequence[Rates] | Sequence[Guessed]:
-    """Counts at each threshold."""
+    """The counts at each threshold."""
     if design == "two-worlds":
         if how == "ranks":
             return scores.at_ranks(made, numbers, error)
@@ -345,7 +345,7 @@ def _looks(
 
 
 def _said(how: str, numbers: Sequence[float], count: int) -> str:
-    """How the thresholds were set, in words."""
+    """The rule for the thresholds, in words."""
     listed = ", ".join(f"{number:g}" for number in numbers)
     shared = f", error divided among {count}" if count > 1 else ""
     return {
@@ -398,6 +398,6 @@ def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit
 
 
 def _proven(plan: Node, adjacency: Adjacency, delta: float) -> Answer | None:
-    """The plan's epsilon at this delta; None where none is finite, at delta 0."""
+    """The plan's epsilon at this delta; None if it is infinite, as it can be at delta 0."""
     answer = plan.epsilon(delta=delta, adjacency=adjacency)
     return answer if delta > 0.0 or math.isfinite(answer.value) else None

@@ -1,4 +1,4 @@
-"""What counts of right and wrong guesses say about epsilon, mu and the trade-off curve.
+"""Bounds on epsilon, mu and the trade-off curve from counts of right and wrong guesses.
 
 Proofs of every formula are in docs/theory/auditing.md. A probability of error is one less confidence;
 each bound is one-sided. Two worlds are independent runs with and without the unit, with false
@@ -50,7 +50,7 @@ def _lost(delta: Number) -> float:
 
 
 def _in_order(**counts: int) -> None:
-    """Whole numbers, none above the next."""
+    """Check that these are whole numbers in non-decreasing order."""
     for name, count in counts.items():
         COUNT.check(name, count)
     if sorted(counts.values()) != [*counts.values()]:
@@ -60,7 +60,7 @@ def _in_order(**counts: int) -> None:
 
 
 def largest(refuted: Callable[[float], bool]) -> float:
-    """The largest number in [0, 60] that is refuted, from below; 0 if none is."""
+    """The largest number in [0, 60] that is refuted, rounded down; 0 if none is."""
     if not refuted(0.0):
         return 0.0
     low, high = first_miss(refuted, 1.0, most=_MOST) if refuted(1.0) else (0.0, 1.0)
@@ -123,7 +123,7 @@ def mu_of_rates(false_positive: float, false_negative: float) -> float:
 
 
 def epsilon_of_mu(mu: float, delta: Number) -> float:
-    """The epsilon of mu-GDP (mu >= 0) at a delta in (0, 1), from below.
+    """A lower bound of the epsilon of mu-GDP (mu >= 0) at a delta in (0, 1).
 
     Dong, Roth, Su 2022, Corollary 2.13. Raises `InvalidArgument`.
 
@@ -197,7 +197,7 @@ def credible_epsilon(
 def one_run_p_value(
     canaries: int, guesses: int, right: int, epsilon: Number, delta: Number
 ) -> float:
-    """A bound on the chance of so many right guesses, were the run (epsilon, delta)-DP.
+    """An upper bound on the probability of this many right guesses under (epsilon, delta)-DP.
 
     Steinke, Nasr, Jagielski, Privacy Auditing with One (1) Training Run (NeurIPS 2023), Theorem 5.2,
     with a smaller delta term: beta + m delta beta (1 - beta)/(v b), where beta = P[B >= v] and b =
@@ -236,7 +236,7 @@ def one_run_p_value(
 def one_run_epsilon(
     canaries: int, guesses: int, right: int, delta: Number, confidence: Number
 ) -> float:
-    """The largest epsilon that so many right guesses refute; 0 if none.
+    """The largest epsilon that this many right guesses refute; 0 if none.
 
     Raises `InvalidArgument` for counts or shares that cannot be.
 
@@ -253,7 +253,7 @@ def one_run_epsilon(
 
 @dataclass(frozen=True)
 class Curve:
-    """A trade-off function from below, by lines that support it: f(1 - x) >= max(0, a + b x).
+    """A lower bound of a trade-off function by supporting lines: f(1 - x) >= max(0, a + b x).
 
     >>> curve = Curve.gaussian(1)
     >>> f"{curve.at(0.5):.4f}"  # Phi(Phi^-1(0.5) - 1)
@@ -267,7 +267,7 @@ class Curve:
     def of_plan(
         plan: Node, *, adjacency: Adjacency | str | None = None, points: int = 401
     ) -> Curve:
-        """Of a plan, from its exact privacy profile at so many epsilons up to where delta is 1e-14.
+        """The curve of a plan, from its exact privacy profile at epsilons up to where delta is 1e-14.
 
         Raises what `Node.profile` raises.
         """
@@ -299,7 +299,7 @@ class Curve:
 
     @cached_property
     def _lines(self) -> tuple[list[float], list[float], list[float]]:
-        """Where each line begins to be the highest, its intercept and its slope.
+        """For each line: where it begins to be the highest, its intercept and its slope.
 
         Any line is a lower bound. One whose delta is larger than need be lies below its neighbours, begins
         after its end, and is left out, or it would hide those that follow.
@@ -325,7 +325,7 @@ class Curve:
 
 
 def _refutes(curve: Curve, canaries: int, guesses: int, right: int, chance: float) -> bool:
-    """Whether no f-DP run has so many right guesses with this chance.
+    """Whether no f-DP run can have this many right guesses with this probability.
 
     Mahloujifar, Melis, Chaudhuri, Auditing f-Differential Privacy in One Run (ICML 2025). Of the sums
     R_v = sum_{i >= v} i p_i/m and H_v = sum_{i >= v} (r - i) p_i/m over the law p of the number of right
@@ -348,7 +348,7 @@ def _refutes(curve: Curve, canaries: int, guesses: int, right: int, chance: floa
 
 
 def one_run_f_p_value(curve: Curve, canaries: int, guesses: int, right: int) -> float:
-    """A bound on the chance of so many right guesses, were the run f-DP.
+    """An upper bound on the probability of this many right guesses under f-DP.
 
     Raises `InvalidArgument` for counts or shares that cannot be.
 

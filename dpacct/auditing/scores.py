@@ -1,4 +1,4 @@
-"""From scores and guesses to counts, at thresholds that were not chosen on the same data."""
+"""Scores and guesses turned into counts, at thresholds not chosen on the same data."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class Rates:
-    """False positives and negatives at one threshold, and what their rates are at most."""
+    """False positives and negatives at one threshold, and upper bounds of their rates."""
 
     false_positives: int
     outs: int
@@ -45,7 +45,7 @@ class Rates:
         return {name: vars(self)[name] for name in names}
 
     def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:
-        """Epsilon by method; of "gdp" it is mu."""
+        """Epsilon by method; for "gdp" it is mu."""
         certain = {
             "clopper-pearson": bounds.epsilon_of_rates(self.alpha, self.beta, delta),
             "gdp": bounds.mu_of_rates(self.alpha, self.beta),
@@ -62,7 +62,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Guessed:
-    """How many canaries of one run were guessed, and how many of them rightly."""
+    """The number of canaries guessed in one run, and of right guesses among them."""
 
     canaries: int
     guesses: int
@@ -74,7 +74,7 @@ class Guessed:
         return dict(vars(self))
 
     def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:
-        """Epsilon by method; of "gdp" it is mu."""
+        """Epsilon by method; for "gdp" it is mu."""
         wrong = _resampled(self.guesses - self.right, self.guesses, seed)
         gains = (1.0 - wrong - delta * self.canaries / self.guesses) / wrong
         return {
@@ -85,27 +85,27 @@ class Guessed:
 
 
 def _resampled(events: int, trials: int, seed: int) -> Floats:
-    """A bootstrap's rates; half an event is added, so that none is 0."""
+    """The rates of bootstrap samples; half an event is added so that none is 0."""
     drawn = np.random.default_rng(seed).binomial(trials, events / trials, _RESAMPLES)
     return np.asarray((drawn + 0.5) / (trials + 1.0))
 
 
 def _quantile(gains: Floats, share: float) -> float:
-    """Of the epsilons whose exponentials these are."""
+    """A quantile of the logarithms of these numbers."""
     gain = float(np.quantile(gains, share, method="lower"))
     return math.log(gain) if gain > 1.0 else 0.0
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of canaries, and whether each was included; a high score says that it was."""
+    """Scores of canaries, and whether each was included; a high score means "included"."""
 
     values: Floats
     included: Flags
 
     @staticmethod
     def read(values: ArrayLike, included: ArrayLike, name: str = "scores") -> Scores:
-        """Checked: no NaN, flags 0 or 1, and of each kind at least one. Raises `InvalidArgument`."""
+        """The checked scores: no NaN, flags 0 or 1, at least one of each kind. Raises `InvalidArgument`."""
         scores, flags = _column(values, name), _column(included, "included")
         if scores.size != flags.size:
             message = (
@@ -129,14 +129,14 @@ class Scores:
 
     @staticmethod
     def of_worlds(ins: ArrayLike, outs: ArrayLike) -> Scores:
-        """The scores of each kind; raises `InvalidArgument`."""
+        """The scores of two worlds, included and left out; raises `InvalidArgument`."""
         kinds = [_column(ins, "scores_in"), _column(outs, "scores_out")]
         flags = np.repeat([1.0, 0.0], [kind.size for kind in kinds])
         return Scores.read(np.concatenate(kinds), flags)
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """How many were included, and how many left out."""
+        """The numbers of canaries included and left out."""
         inside = int(self.included.sum())
         return inside, self.included.size - inside
 
@@ -147,7 +147,7 @@ class Scores:
         return positives.tolist(), np.searchsorted(ins, thresholds, side="right").tolist()
 
     def halves(self, seed: int) -> tuple[Scores, Scores]:
-        """Two halves by a random order, which no coin can have had a hand in."""
+        """Two halves in a random order, independent of the coins."""
         order = np.random.default_rng(seed).permutation(self.values.size)
         parts = np.array_split(order, 2)
         first, second = (Scores(self.values[part], self.included[part]) for part in parts)
@@ -249,7 +249,7 @@ def _rates(positives: int, negatives: int, scores: Scores, sure: float) -> Rates
 
 
 def guessed(scores: Scores, shares: Sequence[float]) -> list[Guessed]:
-    """For each share so many canaries guessed: the highest scores as in, as many lowest as out.
+    """For each share, guess the highest scores as in and equally many lowest scores as out.
 
     Of equal scores the wrong guesses are made: any order of the file might know the coins.
     """
@@ -270,7 +270,7 @@ def guessed_at(scores: Scores, thresholds: Sequence[float]) -> list[Guessed]:
 
 
 def guessed_as_said(scores: Scores) -> list[Guessed]:
-    """Scores that are guesses: 1 in, -1 out, 0 none."""
+    """Scores that are guesses already: 1 in, -1 out, 0 none."""
     made = scores.values != 0.0
     if not made.any():
         raise InvalidArgument("guesses must not all be 0, which is no guess", argument="guesses")
@@ -279,7 +279,7 @@ def guessed_as_said(scores: Scores) -> list[Guessed]:
 
 
 def guessed_held_out(scores: Scores, delta: float, error: float, seed: int) -> list[Guessed]:
-    """The share of guesses that is best on one half, on the other."""
+    """The share of guesses that is best on one half, judged on the other."""
     first, second = scores.halves(seed)
     shares = np.geomspace(0.005, 1.0, 24).tolist()
     gains = [
@@ -323,7 +323,7 @@ def read_csv(path: str, score: str = "score", included: str = "included") -> tup
 
 
 def _table(lines: list[str], columns: list[int]) -> Floats:
-    """Two columns of numbers; a line that has none is named."""
+    """Two columns of numbers; an error names the line."""
     if not any(line.strip() for line in lines):
         raise InvalidArgument("scores must have one row or more, got none", argument="scores")
     try:

@@ -1,1 +1,1 @@
-"""The command line: one file per command under `commands`, everything they share beside them."""
+"""The command line: one file per command in `commands`; what they share is here."""

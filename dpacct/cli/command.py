@@ -1,4 +1,4 @@
-"""What a dpacct command is: a record whose parameters are its options; click only splits words."""
+"""Command: a record whose parameters are the options; click only splits the command line."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ Group = Mapping[str, Sequence[tuple[str, Parameter[Any]]]]
 
 
 class File(Text):
-    """The name of a file, taken as it is."""
+    """The name of a file, not checked further."""
 
 
 class Suggested(Text):
-    """Any text, some of which a shell can complete."""
+    """Any text, with suggestions that a shell can complete."""
 
     def __init__(self, words: Callable[[], Iterable[str]]) -> None:
         self.suggestions = words
 
 
 class Value(ParamType):
-    """What an option takes, read by its domain."""
+    """A click type that reads an option by its domain."""
 
     name = "value"
 
@@ -58,7 +58,7 @@ class Value(ParamType):
         self.domain = domain
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value; refuses what is none of the domain, in one sentence that names the option."""
+        """The value, if it lies in the domain; an error names the option."""
         if not isinstance(value, str):
             return value
         name = option_name(param)
@@ -71,7 +71,7 @@ class Value(ParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The words that it may be; files are left to the shell, which knows them."""
+        """The possible words; file names are left to the shell."""
         from click.shell_completion import CompletionItem
 
         if isinstance(self.domain, File):
@@ -117,15 +117,15 @@ class Command(Record):
 
     @abstractmethod
     def answer(self) -> Result:
-        """Compute, and print nothing."""
+        """Compute the result; print nothing."""
 
     def tell(self, line: str) -> None:
-        """Say what is being done, where `run` has named somebody who listens."""
+        """Report progress to the listener that `run` has set, if any."""
         if (listener := self.__dict__.get("listener")) is not None:
             listener(line)
 
     def run(self) -> None:
-        """Answer, and print."""
+        """Compute the result and print it."""
         from dpacct.cli import output
 
         result = self.answer()
@@ -176,17 +176,17 @@ class Command(Record):
 
     @classmethod
     def hidden(cls) -> frozenset[str]:
-        """Words of a plan that the command has no use for."""
+        """Options of a plan that the command does not offer."""
         return cls.without
 
     @classmethod
     def is_argument(cls, name: str) -> bool:
-        """Whether it is given by its place, and not behind its name."""
+        """Whether it is a positional argument."""
         return name in cls.parameters and not cls.parameters[name].kw_only
 
     @classmethod
     def spellings(cls, name: str, parameter: Parameter[Any]) -> list[str]:
-        """All that an option, or an argument, may be called, without dashes in front."""
+        """Every spelling of an option or argument, without leading dashes."""
         words = [parameter.flag or parameter.name, parameter.name, *parameter.also]
         if cls.is_argument(name):
             symbol = parameter.symbol.strip("[]").lower()
@@ -195,7 +195,7 @@ class Command(Record):
 
     @classmethod
     def option(cls, name: str) -> str:
-        """What a parameter, or a word of a plan, is called on the command line."""
+        """The command-line name of a parameter or of an option of a plan."""
         for records in (cls, Steps, Meaning, Target):
             if name in records.parameters:
                 each = records.parameters[name]
@@ -204,7 +204,7 @@ class Command(Record):
 
     @classmethod
     def of_line(cls, values: Mapping[str, Any]) -> Self:
-        """From what click found."""
+        """The command with the values that click parsed."""
         typed = {key: each for key, each in values.items() if not (each is None or each == ())}
         made = cls.read({key: typed[key] for key in cls.parameters if key in typed}, cls.option)
         made.__dict__["typed"] = {
@@ -225,12 +225,12 @@ class Command(Record):
 
 
 def spelled(parameter: Parameter[Any]) -> str:
-    """An option's first spelling."""
+    """The first spelling of an option."""
     return f"--{(parameter.flag or parameter.name).replace('_', '-')}"
 
 
 def options(of: type[Command], groups: Mapping[str, Group]) -> Iterator[click.Parameter]:
-    """What click splits a line into."""
+    """The click parameters of the command."""
     for group in groups.values():
         for name, used in group.items():
             each = used[0][1]
@@ -261,7 +261,7 @@ def options(of: type[Command], groups: Mapping[str, Group]) -> Iterator[click.Pa
 
 
 def _help(used: Sequence[tuple[str, Parameter[Any]]]) -> str:
-    """What an option means, for each kind of noise that has it."""
+    """The help text of an option, for each mechanism that has it."""
     meanings: dict[str, list[str]] = {}
     for kind, each in used:
         meanings.setdefault(each.means, []).append(kind)
@@ -279,7 +279,7 @@ def _help(used: Sequence[tuple[str, Parameter[Any]]]) -> str:
 
 
 class DeclaredCommand(click.Command):
-    """A declared command as click knows it."""
+    """A click command made from a `Command`."""
 
     def __init__(self, name: str, declared: type[Command]) -> None:
         declared.name = name
@@ -302,11 +302,11 @@ class DeclaredCommand(click.Command):
         )
 
     def get_help_option_names(self, ctx: click.Context) -> list[str]:
-        """The same in any context: click keeps those of the first, which in a sweep has no parent."""
+        """The help options in any context: click caches the first ones, which in a sweep lack a parent."""
         return ["--help", "-h"]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse an option given twice or left without its value, then let click read the rest."""
+        """Refuse an option given twice or without a value, then let click parse the rest."""
         if not ctx.resilient_parsing:
             _check_options(self, args)
         return super().parse_args(ctx, args)
@@ -337,13 +337,13 @@ class DeclaredCommand(click.Command):
             self.declared.of_line(values).run()
 
     def answer(self, values: Mapping[str, Any]) -> Result:
-        """What it answers with these values of its options; a refusal names the option."""
+        """The result for these values of the options; an error names the option."""
         with self.naming_options():
             return self.declared.of_line(values).answer()
 
     @contextmanager
     def naming_options(self) -> Iterator[None]:
-        """Every refusal within names the option."""
+        """Make every error within this block name the option."""
         try:
             yield
         except (Usage, Exclusive):  # which name what was typed, be it an option or a key of a file

@@ -1,4 +1,4 @@
-"""From options, or a plan file, to a federated plan; and what a report states of one."""
+"""Federated plans from options or a plan file, and their reports."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FOR_ALL = ("delta", "client_rate")  # may stand once for all clients of udp-fl
 
 @cache
 def kinds() -> dict[str, type[FederatedPlan]]:
-    """The algorithms whose plan one set of numbers describes, by their names."""
+    """The algorithms whose clients are all alike, by their names."""
     from dpacct.federated import FederatedPlan
 
     classes = FederatedPlan.__subclasses__()
@@ -52,7 +52,7 @@ def kinds() -> dict[str, type[FederatedPlan]]:
 
 @cache
 def algorithm() -> Parameter[str | None]:
-    """Which algorithm; the usual one is listed first."""
+    """The option for the algorithm."""
     names = (*sorted(kinds(), key=lambda name: name != "prifedsync"), "udp-fl")
     means = f"{', '.join(names)}; prifedsync unless given; udp-fl needs a plan file"
     return Maybe(Word(*names), means, "NAME")
@@ -60,7 +60,7 @@ def algorithm() -> Parameter[str | None]:
 
 @cache
 def settings() -> dict[str, Parameter[Any]]:
-    """What a plan of any of them is given."""
+    """The settings of all these algorithms."""
     declared: dict[str, Parameter[Any]] = {}
     for kind in reversed(kinds().values()):  # the last is PriFedSync, whose ranges are narrower
         declared = {**kind.parameters, **declared}
@@ -69,12 +69,12 @@ def settings() -> dict[str, Parameter[Any]]:
 
 @cache
 def keys() -> dict[str, Parameter[Any]]:
-    """What a file may say, but for its tables."""
+    """The keys that a file may have outside its tables."""
     return {"algorithm": algorithm(), **settings(), **Target.parameters}
 
 
 def option(name: str) -> str:
-    """The option of a setting."""
+    """The command-line option of a setting."""
     return "--eps" if name == "epsilon" else "--" + name.replace("_", "-")
 
 
@@ -105,7 +105,7 @@ def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
 
 
 def _noise(kind: type[FederatedPlan], settings: Mapping[str, Any]) -> dict[str, Fraction]:
-    """The noise as the class has it; a target in its place is searched for later."""
+    """The noise as the class takes it; None if a target is given instead."""
     ways = [name for name in NOISE if name in settings]
     if len(ways) != 1:
         message = "give the noise with --sigma (standard deviation / sensitivity) or"
@@ -165,7 +165,7 @@ def _client(table: object, place: str, shared: Mapping[str, Fraction]) -> Client
 
 
 class MissingKey(Usage):
-    """Something that a report does not leave to a default is not in the file."""
+    """A key that a report requires is missing from the file."""
 
     kind = "missing-key"
 
@@ -213,7 +213,7 @@ def _about(said: dict[str, Any]) -> About:
 
 
 def _of_all(chosen: str, settings: dict[str, Any], name: str) -> PlanFile:
-    """What is promised to the records, or the clients, of a plan that is the same for all."""
+    """The stated guarantee of a plan whose clients are all alike."""
     if "epsilon" in settings:
         message = f"a report states the epsilon of a noise: in {name}, write the sigma that"
         raise Usage(f"{message} dpacct federated finds in place of `epsilon`", argument="epsilon")
@@ -238,7 +238,7 @@ def _of_all(chosen: str, settings: dict[str, Any], name: str) -> PlanFile:
 
 
 def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
-    """What is promised to the records of one client."""
+    """The stated guarantee for the records of one client."""
     names = [client.name for client in plan.clients]
     if name is None and len(names) > 1:
         message = f"each client of {file} has a guarantee of its own: choose one with --client,"
@@ -277,7 +277,7 @@ def _sections(plan: FederatedPlan | UDPFL, rows: list[Row]) -> tuple[ReportSecti
     def section(
         title: str, head: tuple[str, ...], cells: list[tuple[str, ...]], *said: str
     ) -> ReportSection:
-        """In the signs of the rest of a report."""
+        """A federated plan's routes as a section of a report."""
         signs = tuple(
             tuple(cell.replace("<= ", "≤ ").replace(">= ", "≥ ") for cell in row) for row in cells
         )
@@ -319,7 +319,7 @@ def cell(answer: Answer) -> str:
 
 
 def tables(rows: Sequence[Row], quantity: str) -> list[str]:
-    """The routes that are answers, and below them what the papers print."""
+    """The tables of a federated plan: answers first, then the papers' printed numbers."""
     lines = aligned(*answer_rows(rows, quantity))
     head, printed = printed_rows(rows)
     if printed:
@@ -333,7 +333,7 @@ Cells = tuple[str, ...]
 def answer_rows(
     rows: Sequence[Row], quantity: str, *, estimate: str = ""
 ) -> tuple[Cells, list[Cells]]:
-    """Head and cells of the routes that are answers; `estimate` is put before what is none.
+    """Head and cells of the routes with answers; `estimate` is put before an estimate.
 
     Rows that differ in the notion alone are one.
     """
@@ -351,7 +351,7 @@ def answer_rows(
 
 
 def printed_rows(rows: Sequence[Row], *, refuted: str = "") -> tuple[Cells, list[Cells]]:
-    """Head and cells of what the papers print; `refuted` is put before what does not hold."""
+    """Head and cells of the papers' numbers; `refuted` is put before a false one."""
     head = ("statement", "from whom", "printed", "status", "true", "why")
     cells: list[Cells] = [
         (

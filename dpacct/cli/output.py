@@ -1,4 +1,4 @@
-"""What a command says and where: an answer on stdout, notes on stderr, an error as a sentence and a code."""
+"""The output of commands: answers on stdout, notes on stderr, errors as a sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _PLAIN = (
 
 
 def in_plain(error: UnicodeError) -> tuple[str, int]:
-    """What stands for the characters that an encoding lacks; for `codecs.register_error`."""
+    """An error handler for `codecs.register_error`: plain text for characters that an encoding lacks."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]
@@ -64,7 +64,7 @@ def in_plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def made_readable(stream: TextIO | None) -> None:
-    """Let a stream write what its encoding has, and plain text for the rest, and never fail.
+    """Make a stream replace characters that its encoding lacks by plain text instead of failing.
 
     UTF-8 has everything; a pipe on Windows often has cp1252.
     """
@@ -74,7 +74,7 @@ def made_readable(stream: TextIO | None) -> None:
 
 
 def in_utf8(stream: TextIO | None) -> None:
-    """Let a pipe or file take a document whose form asks for UTF-8; a terminal keeps its own."""
+    """Switch a pipe or file to UTF-8 for documents that require it; a terminal keeps its encoding."""
     if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
         stream.reconfigure(encoding="utf-8")
 
@@ -137,7 +137,7 @@ def _usage(error: click.ClickException) -> Failure:
 
 
 def _meant(option: str, command: click.Command) -> str:
-    """What to say of an option that a command has not."""
+    """The message for an option that a command does not have."""
     listed = [opt for p in command.params if isinstance(p, click.Option) for opt in p.opts]
     if not isinstance(command, DeclaredCommand):
         return f" before the command's name{did_you_mean(option, [*listed, '--help'])}"
@@ -207,12 +207,12 @@ def write_json(body: Any) -> None:
 
 
 def note(line: str) -> None:
-    """Something beside the answer, on stderr."""
+    """Print a note on stderr."""
     click.echo(line, err=True)
 
 
 def write_file(data: bytes, path: str, option: str = "--output") -> None:
-    """The file, whole or not at all; `option` named it.
+    """Write a file atomically; `option` names it in errors.
 
     Raises:
         InvalidArgument: the file cannot be written.
@@ -234,7 +234,7 @@ def write_file(data: bytes, path: str, option: str = "--output") -> None:
 
 
 def must_be_finite(answer: Answer) -> Answer:
-    """The answer, unless it is infinite: that is no guarantee, so there is nothing to print.
+    """The answer; raises `Unreachable` if it is infinite, which is no guarantee.
 
     Raises:
         InvalidArgument: with the exit code of an unreachable target.

@@ -1,4 +1,4 @@
-"""The lines to paste into a training program: the noise that was found, and a guard for the whole run."""
+"""Lines to paste into a training script: the computed noise, and a guard for the whole run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a chart goes: a picture, a table, JSON, or the terminal itself."""
+"""Output of a chart: as a picture, CSV, JSON, or text on the terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FILES = (*PICTURES, ".csv", ".json")
 
 
 def writable(output: str) -> Path:
-    """The path, once its suffix is known and its folder exists: better now than after the work.
+    """The path, after checking its suffix and folder before any work is done.
 
     Raises:
         InvalidArgument: another suffix, or no such folder.
@@ -63,14 +63,14 @@ def write(
 
 
 def write_chart(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
-    """The same of a chart."""
+    """Write a chart in the form that the suffix says."""
     from dpacct.report.plots.draw import draw
 
     write(path, body, chart.to_csv, lambda: (draw(chart), chart.title))
 
 
 def shows_pictures() -> bool:
-    """Whether somebody is looking at stdout."""
+    """Whether stdout is a terminal."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 

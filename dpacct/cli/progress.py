@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, now and then a line elsewhere; on stderr."""
+"""Progress of long commands on stderr: a bar on a terminal, an occasional line elsewhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FIRST, _EVERY = 3.0, 10.0  # seconds until the first line, and between lines
 
 
 def _span(seconds: float) -> str:
-    """Seconds as a person says them.
+    """A duration in words.
 
     >>> _span(0.31), _span(42.2), _span(600), _span(9000)
     ('0.3 s', '42 s', '10 min', '2.5 h')
@@ -64,16 +64,16 @@ class Progress:
 
     @property
     def done(self) -> int:
-        """How many are done."""
+        """The number of parts done."""
         return self._done
 
     @property
     def seconds(self) -> str:
-        """How long it took, in words."""
+        """The elapsed time in words."""
         return _span(time.monotonic() - self._begun)
 
     def add(self, parts: int) -> None:
-        """So many more are done."""
+        """Count `count` more parts as done."""
         self._done += parts
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done)

@@ -1,4 +1,4 @@
-"""What commands that ask about a plan share: how to answer, how sure, how much to show."""
+"""Options shared by commands that answer one question: method, proof and amount of output."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ class Asked(Command):
 
     @property
     def how(self) -> dict[str, Any]:
-        """How to answer, for `ask`."""
+        """The keyword arguments for `ask`."""
         return {"method": self.method, "effort": self.effort}
 
     def shown(self, screen: Screen, notes: Sequence[str] = ()) -> Result:
-        """An answer with what there is to know beside it."""
+        """The result of an answer, with notes and alternatives."""
         return replace(screen, notes=(*notes, *screen.answer.notes)).result(self.details)
 
 
 class AskedOfPlan(Asked):
-    """The same about the plan that the line states, with a proof if asked."""
+    """A command about the plan that its options state, with a certificate on request."""
 
     plan = True
     heading = "Target"
@@ -73,7 +73,7 @@ class AskedOfPlan(Asked):
     )
 
     def ask(self, question: Question, plan: Any, *, beside: bool) -> Answer:
-        """The answer, its certificate written if asked; `beside` it what other methods say."""
+        """The answer, with its certificate written on request; `beside` adds the other methods' answers."""
         from dpacct.answer.ask import DIGITS, alternatives, ask
 
         option = (
@@ -94,7 +94,7 @@ class AskedOfPlan(Asked):
     def answered(
         self, screen: Screen, stated: Stated, asked: Mapping[str, Fraction], **sought: object
     ) -> Result:
-        """The answer as it is shown; the plan is saved if asked."""
+        """The result as shown; the plan is saved on request."""
         if (self.digits or 0) > 15:
             extra = screen.answer.extra
             proven = f"proven: between {extra['lower_decimal']} and {extra['upper_decimal']}"

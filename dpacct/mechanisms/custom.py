@@ -1,4 +1,4 @@
-"""Custom: a mechanism of which the user brings the law, in whichever form it is known."""
+"""Custom: a mechanism described by the user, in one of several forms."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Custom(Mechanism):
     in_files = False
 
     def __new__(cls, **settings: Any) -> Custom:
-        """The class of the form that is given."""
+        """Make an instance of the class for the given form."""
         if cls is not Custom:
             return object.__new__(cls)
         forms = [name for name in _FORMS if settings.get(name) is not None]
@@ -97,7 +97,7 @@ class Custom(Mechanism):
             raise unsaved(self.what)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """That what was brought is true."""
+        """The assumption that the user's description is true."""
         return (
             Assumption(
                 f"the {self.what} that was given holds under {adjacency}", id="stated-guarantee"
@@ -105,7 +105,7 @@ class Custom(Mechanism):
         )
 
     def fields(self) -> Fields:
-        """Of lists, what it is made of, as JSON values; raises `Unsupported` for a function."""
+        """The lists as JSON values; raises `Unsupported` for a function."""
         raise unsaved(self.instead)
 
     @classmethod
@@ -124,7 +124,7 @@ def unsaved(what: str) -> Unsupported:
 
 
 def failure(wrong: Exception) -> str:
-    """What an exception says, in one line."""
+    """The message of an exception, on one line."""
     return f"{type(wrong).__name__} {shown(str(wrong))}"
 
 

@@ -1,4 +1,4 @@
-"""Rows of two numbers from a file, as people have them: with a heading, a byte-order mark, semicolons."""
+"""Rows of two numbers from a CSV file, which may have a heading, a byte-order mark or semicolons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def read_profile(path: str | Path) -> list[tuple[float, float]]:
-    """(epsilon, delta) by line; raises `InvalidArgument`, naming the line, for what is no profile."""
+    """(epsilon, delta) by line; `InvalidArgument` names a line that does not fit a profile."""
     rows = [(number, *_pair(path, number, cells)) for number, cells in _lines(path)]
     if not rows:
         message = (

@@ -70,7 +70,7 @@ class CustomProfile(Custom, kind="custom-profile"):
 
     @property
     def promises(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """The points of a list, as they were given."""
+        """The points of a list, unchanged."""
         if self.function is not None:
             return ()
         return tuple((exact(e) or Fraction(0), exact(d) or Fraction(0)) for e, d in self.points)
@@ -92,7 +92,7 @@ class CustomProfile(Custom, kind="custom-profile"):
 
     @staticmethod
     def _check(points: Sequence[Point], *, convex: bool) -> None:
-        """Refuse what no mechanism has: rising, or (of a function) not convex in e^epsilon.
+        """Refuse what no mechanism has: a profile that rises or, as a function, is not convex in e^epsilon.
 
         Of a list, what the other points imply is left aside.
         """
@@ -175,7 +175,7 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
 
     @staticmethod
     def _check(points: Sequence[Point], *, convex: bool) -> None:
-        """Refuse what no pair has: rising, or (of a function) not convex."""
+        """Refuse a trade-off function that no pair has: one that rises or, as a function, is not convex."""
         for (a0, b0), (a1, b1) in pairwise(points):
             if b1 > b0 + _ROUNDING:
                 message = f"tradeoff must never rise with alpha, got {b1!r} at {a1:g} after {b0!r}"
@@ -189,7 +189,7 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
                 raise InvalidArgument(f"{message} ({shown(chord)})", argument="tradeoff")
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """That what was brought is true; of points, also between them."""
+        """The assumption that the user's description is true, also between its points."""
         message = f"the {self.what} that was given holds under {adjacency}"
         if self.function is None:
             message = f"the least type II error is on or above the lines through the points under {adjacency}"

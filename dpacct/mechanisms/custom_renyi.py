@@ -1,4 +1,4 @@
-"""A mechanism of which only moments are known: Renyi DP at every order."""
+"""A mechanism known only by its Rényi divergences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Point = tuple[float, float]
 
 
 def _slack(order: float, value: float) -> float:
-    """What rounding may do: order - 1 can be as small as the rounding of 1."""
+    """The tolerance for rounding, since order - 1 can be as small as the rounding of 1."""
     return _ROUNDING * (1.0 + abs(value)) + 1e-15 / (order - 1.0)
 
 
@@ -114,7 +114,7 @@ class CustomRenyi(Custom, kind="custom-renyi"):
         return math.log(max(1.0, value)) / s if value < math.inf else math.inf
 
     def pair(self, adjacency: Adjacency) -> NoReturn:
-        """There is none: raises `Unsupported`."""
+        """Raises `Unsupported`: no pair is known."""
         message = f"{self!r} has no dominating pair: use only method='rdp'"
         raise Unsupported(message, argument="method")
 

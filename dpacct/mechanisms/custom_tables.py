@@ -74,7 +74,7 @@ class CustomTables(Custom, kind="custom-tables"):
         object.__setattr__(self, "q", q)
 
     def stated(self, adjacency: Adjacency) -> Stated:
-        """The tables, outcomes of one loss merged; raises `Unsupported` for either way, or long ones."""
+        """The tables with equal losses merged; raises `Unsupported` under replace-one and for long tables."""
         from dpacct.mechanisms.laws.knots import listed
         from dpacct.pld.pair import Stated
 

@@ -97,7 +97,7 @@ def discrete_gaussian(variance: Fraction, uniform: Below) -> int:
 
 
 def enclosed_coin(bounds: Enclosure, uniform: Below) -> bool:
-    """True with a probability of which bounds can be had: as many bits of a uniform are thrown as tell."""
+    """True with a probability known by bounds: draws bits of a uniform number until they decide."""
     bits, thrown = _WORD, uniform(1 << _WORD)
     while True:
         low, high = bounds(bits)
@@ -126,7 +126,7 @@ def honesty(eps0: Fraction, k: int) -> Enclosure:
 
 
 def many(draw: Callable[[Below], int], size: object, rng: object) -> NDArray[np.integer[Any]]:
-    """An array of draws, of 64-bit integers where they fit (they do but once in an age)."""
+    """An array of draws, of 64-bit integers unless one does not fit."""
     import numpy as np
 
     uniform, wanted = below(rng), shape(size)

@@ -37,7 +37,7 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
     references = ("mcsherry2007mechanism", "dong2020optimal", "cesar2021bounding")
 
     def zcdp(self) -> ZCDP:
-        """What it also is: (eps0^2/8)-zCDP (Cesar, Rogers 2021), an upper bound."""
+        """The mechanism as (eps0^2/8)-zCDP (Cesar, Rogers 2021), an upper bound."""
         from dpacct.mechanisms.opaque import ZCDP
 
         return ZCDP(rho=self.eps0**2 / 8)
@@ -47,7 +47,7 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
         return self.eps0
 
     def stated(self, adjacency: Adjacency) -> Stated:
-        """The pair that dominates every mechanism of range eps0, and one that some mechanism has."""
+        """The pair that dominates every mechanism of range eps0, and a pair that some mechanism attains."""
         from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
         from dpacct.pld.pair import Stated, guarantee
 
@@ -55,19 +55,19 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
         return Stated(bounded_range_loss, (self.eps0,), near=middle, below=middle)
 
     def pair(self, adjacency: Adjacency) -> Pair:
-        """That in floats, with more of what mechanisms have."""
+        """The pair in floats."""
         from dpacct.mechanisms.laws.bounded_range import bounded_range_pair
 
         return bounded_range_pair(float(self.eps0))
 
     def repeated(self, count: int, adjacency: Adjacency) -> Sequence[tuple[Pairs, int]]:
-        """The worst sequence of such choices, each made after the outcomes of the ones before."""
+        """The worst sequence of such choices, each made adaptively."""
         from dpacct.mechanisms.laws.adaptive_range import adaptive_pairs
 
         return adaptive_pairs(float(self.eps0), count)
 
     def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
-        """The largest moments of any one choice: they multiply, whoever chooses the next."""
+        """The largest moments of any single choice, which multiply under adaptive composition."""
         from dpacct.mechanisms.laws.bounded_range import log_worst_moment
         from dpacct.pld.pair import Moments
 

@@ -162,7 +162,7 @@ _PRECISION = Real(0, math.inf, "left", typical=(1e-4, 1e4), as_float=False)
 
 
 class GaussianStatistic(_Normal, kind="gaussian-statistic"):
-    """What several Gaussian releases on one sample amount to; plans produce it, users need not.
+    """The sufficient statistic of several Gaussian releases on one sample; made by plans, not by users.
 
     1/sigma^2 = per_sensitivity + per_clip * clip_factor^2: it keeps sigma^2 exact where sigma is
     irrational, and both forms of `Gaussian` apart until the adjacency is known.
@@ -213,7 +213,7 @@ def normal_pair(sigma: float) -> Pair:
 
 
 def short(value: Fraction) -> Fraction:
-    """A precision as it is, or rounded up (the safe side) to 1000 bits: sums of many grow long."""
+    """A precision, rounded up (the safe side) to 1000 bits if it is longer."""
     excess = value.denominator.bit_length() - 1000
     if excess <= 0:
         return value

@@ -1,4 +1,4 @@
-"""Mechanism: a leaf of a plan whose parameters are declared."""
+"""Mechanism: a leaf of a plan with declared parameters."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Mechanism(Record, Leaf):
         return self.pair(adjacency).plain()
 
     def largest_loss(self, adjacency: Adjacency) -> Fraction | None:
-        """That which is pure differential privacy has no larger loss, and fails never."""
+        """The largest loss: `pure_epsilon` if the mechanism is purely private; else None."""
         return self.pure_epsilon(adjacency)
 
     def in_sample(self, sampler: Any) -> Leaf:
@@ -60,7 +60,7 @@ class Mechanism(Record, Leaf):
         return leaf
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """What an answer about it takes on trust: nothing, unless a subclass says so."""
+        """The assumptions of an answer about it; none unless a subclass states some."""
         return ()
 
     def citations(self) -> tuple[Citation, ...]:

@@ -1,4 +1,4 @@
-"""Mechanisms of which only a guarantee is known: pure DP, approximate DP, zero-concentrated DP."""
+"""Mechanisms known only by a guarantee: pure DP, approximate DP, zero-concentrated DP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _Opaque(Mechanism):
     """A guarantee taken on trust."""
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """That the guarantee holds, for the neighbours that are asked about."""
+        """The assumption that the guarantee holds for the adjacency of the question."""
         return (
             Assumption(f"{self!r} holds under {adjacency} for each release", id="stated-guarantee"),
         )
@@ -79,12 +79,12 @@ class ApproxDP(_Opaque, kind="approx-dp"):
     references = ("kairouz2015composition",)
 
     def largest_loss(self, adjacency: Adjacency) -> Fraction:
-        """The guarantee's epsilon: beyond it only the failure is left."""
+        """The guarantee's epsilon; only the failure lies beyond it."""
         return self.eps0
 
     @property
     def promises(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """(epsilon, delta) as they were given."""
+        """The stated (epsilon, delta)."""
         return ((self.eps0, self.delta0),)
 
     def stated(self, adjacency: Adjacency) -> Stated:
@@ -110,7 +110,7 @@ class ZCDP(_Opaque, kind="zcdp"):
     has_pairs = False
 
     def pair(self, adjacency: Adjacency) -> NoReturn:
-        """There is none: raises `Unsupported`."""
+        """Raises `Unsupported`: no pair is known."""
         message = f"{self!r} bounds Renyi DP and has no dominating pair: use only method='rdp'"
         raise Unsupported(message, argument="method")
 

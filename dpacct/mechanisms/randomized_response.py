@@ -1,4 +1,4 @@
-"""Randomised response, and what any local randomiser of the same epsilon is worth."""
+"""Randomised response, which dominates every local randomiser of the same epsilon."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
         return Stated(_answers, (self.eps0, self.k), TWO_ANSWERS, self.eps0)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """Whose answer it is."""
+        """The assumption about whose answer is randomised."""
         return (Assumption("each unit's one answer is randomised on its own", id="local"),)
 
     def sample(self, answers: object, *, rng: object = None) -> NDArray[np.integer[Any]]:
@@ -113,7 +113,7 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
         return Stated(guarantee, (self.eps0,), STEP, self.eps0)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """What it is taken to be."""
+        """The assumption that the randomiser is eps0-locally-DP."""
         return (
             Assumption(f"{self!r} sees one unit's value only, and is eps0-DP in it", id="local"),
         )

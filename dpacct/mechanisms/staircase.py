@@ -77,7 +77,7 @@ class Staircase(Mechanism, kind="staircase"):
         return 1 if self.clip is None else adjacency.clip_factor
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
-        """So many steps of the density, each a factor e^eps0."""
+        """The number of density steps in one sensitivity times eps0."""
         return self._steps(adjacency) * self.eps0
 
     @property

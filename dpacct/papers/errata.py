@@ -1,4 +1,4 @@
-"""What is false in the papers, as one page in Markdown: made from the pages, and never committed."""
+"""The papers' errata as one Markdown page, made from the statements' pages and never committed."""
 
 from __future__ import annotations
 

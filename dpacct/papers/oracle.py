@@ -30,7 +30,7 @@ _JUDGES, _PROVES = "__judges__", "__proves__"
 
 @dataclass(frozen=True)
 class Comparison:
-    """A claim, and the two ends of the truth in the same unit.
+    """A claim, and the true interval in the same unit.
 
     >>> Comparison(1.0, 1.5, 1.6).excess(Side.UPPER)  # the truth is at least half as large again
     0.4054651081081644
@@ -80,7 +80,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Oracle:
-    """How one statement is judged.
+    """How one statement is judged: by a computation without its formula.
 
     `draws` is how many points the default search tries; `within` the oracle's relative error, less than which
     is no violation; `claimed` hands it the claim too, as its first argument, for recipes that are judged by
@@ -120,7 +120,7 @@ def oracle(
     claimed: bool = False,
     draw: Callable[[Random], Mapping[str, float | int]] | None = None,
 ) -> Callable[[Function], Function]:
-    """Make the function below the oracle of these names or ids; its docstring says how it knows."""
+    """Decorator: make a function the oracle of these statements; its docstring says how it works."""
 
     def attach(judge: Function) -> Function:
         paper = judge.__module__.rpartition(".")[2]
@@ -133,7 +133,7 @@ def oracle(
 
 
 def proof(*names: str) -> Callable[[Function], Function]:
-    """Make the function below a proof of these statements: it returns whether every step held."""
+    """Decorator: make a function a proof of these statements; it returns whether every step holds."""
 
     def attach(prover: Function) -> Function:
         setattr(prover, _PROVES, names)
@@ -143,7 +143,7 @@ def proof(*names: str) -> Callable[[Function], Function]:
 
 
 def vanish(*expressions: str) -> bool:
-    """Whether sympy makes each expression 0, whatever positive numbers its letters are.
+    """Whether sympy simplifies each expression to 0 for all positive values of its symbols.
 
     >>> vanish("(a + b)**2 - a**2 - 2*a*b - b**2", "diff(log(x), x) - 1/x"), vanish("a - b")
     (True, False)
@@ -156,7 +156,7 @@ def vanish(*expressions: str) -> bool:
 
 
 def oracle_of(statement: Statement) -> Oracle | None:
-    """The oracle of a statement, or else of the one whose formula it takes over as it stands."""
+    """The oracle of a statement or, without one, of the statement whose formula it reuses."""
     ids = [(statement.module.__name__, statement.id)]
     if (formula := statement.formula) is not None:
         paper = formula.__module__.rpartition(".")[2]
@@ -176,6 +176,6 @@ def proofs_of(statement: Statement) -> list[Callable[[], bool]]:
 
 
 def _functions(module: str) -> list[Callable[..., Any]]:
-    """The functions that are defined in that file."""
+    """The functions defined in a paper's file."""
     inside = vars(import_module(module)).values()
     return [f for f in inside if isinstance(f, FunctionType) and f.__module__ == module]

@@ -68,7 +68,7 @@ _POINT = re.compile(r"`([^`]*)`:? ?(.*)", re.DOTALL)
 
 
 class PageError(ValueError):
-    """A page that is not written as pages are; the message begins with file:line."""
+    """A page that breaks the format; the message begins with file:line."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Statement:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the value may be handed out without being asked for as printed."""
+        """Whether the value may be given as an answer, without `as_printed`."""
         return self.evidence != "refuted" and self.printed_ok
 
     @property
@@ -142,7 +142,7 @@ class Statement:
 
     @cached_property
     def locus(self) -> str:
-        """Where the paper says it: the title of the page."""
+        """The place in the paper, which is the page's title."""
         line = self.text.lstrip().partition("\n")[0]
         if not line.startswith("# "):
             raise self.wrong("a title (# Theorem 2) must come first", 0)
@@ -197,7 +197,7 @@ class Statement:
 
     @cached_property
     def witness(self) -> tuple[Mapping[str, str], str] | None:
-        """The counter-example: where it is, and what happens there."""
+        """The counter-example: its arguments, and the claimed and true values."""
         text = self.section("Counter-example")
         if not text:
             return None
@@ -228,7 +228,7 @@ class Statement:
         return read
 
     def wrong(self, message: str, line: int) -> PageError:
-        """The error that names file and line."""
+        """A `PageError` that names file and line."""
         return PageError(f"{self.path}:{self.first + line}: {message}")
 
     # --- its numbers
@@ -242,7 +242,7 @@ class Statement:
 
     @cached_property
     def formula(self) -> Callable[..., float] | None:
-        """The function of the page's name in the file of its paper; None where nothing is evaluated."""
+        """The function with the page's name in its paper's file; None if nothing can be evaluated."""
         return vars(self.module).get(self.name) if self.evaluable else None
 
     @cached_property
@@ -260,7 +260,7 @@ class Statement:
         return Domain(ranges, vars(self.module) if called else {})
 
     def checked(self, values: Mapping[str, object]) -> dict[str, Plain]:
-        """The arguments as the formula takes them.
+        """The checked arguments, as the formula takes them.
 
         Raises `OutsideDomain` for numbers outside the hypotheses, `InvalidArgument` for no numbers.
         """

@@ -1,4 +1,4 @@
-"""Ranges of arguments as pages write them, and the domain of a statement: checked, and drawn from.
+"""Ranges of arguments as pages write them, and domains made of them, to check and to draw from.
 
 `(0, 1]`, `integer in [1, 1000000]`, `[0.67, 1/tau - 1)`, and for lists `2 to 9 of integer in [0, 100]`.
 An end may be arithmetic over the other arguments, with exp, log, sqrt, tanh, ceil, floor, min, max and the
@@ -40,7 +40,7 @@ _CLOSED: dict[str, Closed] = {"()": "neither", "[)": "left", "(]": "right", "[]"
 
 @dataclass(frozen=True)
 class Range:
-    """A range as it is written. `many` is how many numbers a list has at least and at most."""
+    """A range as written. `many` is the least and the largest length of a list."""
 
     written: str
     whole: bool
@@ -58,7 +58,7 @@ class Range:
         return [end for end in self.ends if not _PLAIN.fullmatch(end) and end.lstrip("-") != "inf"]
 
     def at(self, values: Mapping[str, Value], functions: Functions) -> Interval:
-        """The interval, for these values of the other arguments."""
+        """The interval for these values of the other arguments."""
         return self._between(values, functions) if self.dependent else self._fixed
 
     @cached_property
@@ -146,7 +146,7 @@ class Domain:
 
     @cached_property
     def _order(self) -> list[str]:
-        """Names, with those whose ends depend on others after them."""
+        """The names, ordered so that ranges come after the arguments that their ends depend on."""
         return sorted(self.ranges, key=lambda name: bool(self.ranges[name].dependent))
 
 

@@ -1,4 +1,4 @@
-"""The pages, found by looking: pages/<paper>/paper.md lists a paper's statements in the paper's order."""
+"""The registry of pages: pages/<paper>/paper.md lists a paper's statements in the paper's order."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UnknownName(InvalidArgument):
 
 @dataclass(frozen=True)
 class Paper:
-    """A folder of pages. `names` are all that people call it: key, acronyms, arXiv id, file of its text."""
+    """A paper, with its folder of pages. `names` holds its key, acronyms, arXiv id and file name."""
 
     key: str
     title: str
@@ -97,7 +97,7 @@ def statements(paper: str | None = None) -> tuple[Statement, ...]:
 
 
 def named(name: str) -> Paper:
-    """The paper that people call so; raises `UnknownName` with candidates where none or several are.
+    """The paper with this name; raises `UnknownName` with candidates if none or several have it.
 
     >>> named("UDP-FL").key, named("arXiv:2305.00873").key, named("Shi et al.").key
     ('udp_fl', 'dp_fedsam', 'dp_fedsam')

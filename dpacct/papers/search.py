@@ -1,4 +1,4 @@
-"""Finding statements by what the PDF prints: words and numbered places, weighted by where they stand.
+"""Search for statements by words and numbered places as the PDF prints them.
 
 Nothing is stored: the pages are read and indexed on each search (some 40 ms).
 """
@@ -126,7 +126,7 @@ def meant(words: str) -> Statement:
 
 
 def _weights(statement: Statement) -> dict[str, float]:
-    """What each word of a page is worth."""
+    """The weight of each word of a page."""
     paper = papers()[statement.paper]
     body = [statement.section(name) for name in SECTIONS]
     body += [f"{a.name} {a.meaning}" for a in statement.arguments]
@@ -154,7 +154,7 @@ def _own_place(name: str) -> str:
 
 
 def _nearest(word: str, words: Counter[str]) -> str:
-    """The word, or the one that it is a misspelling of."""
+    """The word, or the known word closest to a misspelling."""
     misspelt = word.isalpha() and word not in words
     return next(iter(get_close_matches(word, words, 1, 0.8)), word) if misspelt else word
 

@@ -1,4 +1,4 @@
-"""LaTeX as a line of Unicode, for a terminal: the 90 commands that the pages use, and no others.
+"""LaTeX as a line of Unicode for a terminal: the 90 commands that the pages use.
 
 A command that is not known raises, and a test renders every formula of every page; so a page can't
 show a backslash.
@@ -120,7 +120,7 @@ class _Reader:
         return text
 
     def pieces_of(self, token: str) -> list[Piece]:
-        """What a token and its arguments become."""
+        """The Unicode of a token and its arguments."""
         if token in _SIGNS:
             return [_SIGNS[token]]
         if token.isspace() or token in ("\\,", "\\!", "\\;"):
@@ -163,7 +163,7 @@ class _Reader:
         raise ValueError(f"{token} is not a command that pages may use")
 
     def script(self, sign: str, pieces: list[Piece]) -> None:
-        """An exponent or an index, on what stands before it."""
+        """An exponent or an index after its base."""
         inner = _join(self.argument(), tight=True)
         table, short = (_UP, 3) if sign == "^" else (_DOWN, 4)
         if inner and all(c in table for c in inner) and len(inner) <= short:

@@ -1,4 +1,4 @@
-"""What the oracles of several papers share: truths by sums, quadrature and halving, without any formula.
+"""Shared parts of oracles: true values by sums, quadrature and bisection, without any formula.
 
 What judges statements as it stands bears their ids; the rest is called by the papers' files.
 """
@@ -41,7 +41,7 @@ def last(
 
 
 def ends(answer: Answer) -> Ends:
-    """Both ends of an answer; its value in place of an end that it has not."""
+    """Both ends of an answer, with its value for a missing end."""
     lower, value, upper = answer.lower, answer.value, answer.upper
     return value if lower is None else lower, value if upper is None else upper
 
@@ -90,7 +90,7 @@ def _two_point_divergences(alpha: float, log_p: Floats, log_q: Floats) -> Floats
 @oracle("dp_fed_ls.lemma1", draws=1500)
 @oracle("dp_fedsam.eq16", "ae_dpfl.lemma9", draws=300)
 def worst_epsilon(alpha: float, rho: float, delta: float) -> Ends:
-    """The best of many two-point pairs whose divergence is exactly rho: each is a mechanism."""
+    """The largest epsilon of many two-point mechanisms whose divergence is exactly rho."""
     shares = np.concatenate([np.geomspace(1e-6, 0.5, 90), 1.0 - np.geomspace(0.49, 1e-9, 90)])
     p = delta + (1.0 - delta) * shares
     shares, p = shares[p < 1.0], p[p < 1.0]
@@ -199,7 +199,7 @@ def worst_label_divergence(
 
 @oracle("kairouz2015.theorem3_3", draws=150, within=1e-7)
 def coins_delta(step: float, failure: float, steps: int, epsilon: float) -> Ends | None:
-    """Delta of coins that may fail openly: over the number of lies, 40 digits."""
+    """Delta of repeated (eps, delta)-DP coins, summed over the number of lies with 40 digits."""
     from mpmath import exp, expm1, fsum, log1p, mp, mpf
 
     if steps > 2000:
@@ -237,7 +237,7 @@ def _positive(p: Floats, q: Floats, epsilon: float) -> float:
 
 
 def more_answers(epsilon: float, eps0: float, clients: int, answers: int = 3) -> float:
-    """Delta of how many say 0 and how many 1 on k >= 3 answers: the others hold a third one.
+    """Delta of the counts of 0 and 1 among k >= 3 answers, if all others hold a third one.
 
     Answers beyond the third are not looked at: what is computed is realised by a coarser view.
     """
@@ -267,26 +267,26 @@ def two_answers(epsilon: float, eps0: float, clients: int) -> float:
 
 
 def shuffled_delta(epsilon: float, eps0: float, clients: int) -> float:
-    """The largest delta of randomised responses that is computed here: a lower bound of the worst one's."""
+    """The largest delta of some randomised responses: a lower bound for the worst randomiser."""
     largest = two_answers(epsilon, eps0, clients)
     return max(largest, more_answers(epsilon, eps0, clients)) if clients <= 60 else largest
 
 
 def exact_enough(delta: float) -> Ends | None:
-    """A delta that some mechanism attains, as a lower bound; None where the sums' rounding would be seen."""
+    """A delta that some mechanism attains, as a lower bound; None if rounding would dominate it."""
     return (delta, math.inf) if delta > 1e-10 else None
 
 
 @oracle("feldman2020.clones", "feldman2022.clones", draws=300, within=1e-8)
 def clones_leak(epsilon: float, eps0: float, clients: int) -> Ends | None:
-    """Counts of shuffled randomised response on two and three answers: some mechanism leaks this."""
+    """A lower bound of delta, from counts of shuffled randomised response on two and three answers."""
     if clients > 300 or epsilon >= eps0:
         return None
     return exact_enough(shuffled_delta(epsilon, eps0, clients))
 
 
 def few_clients(rng: Random) -> Drawn:
-    """Not many more clients than the condition asks for: there the bound has least to spare."""
+    """Draw few clients beyond the condition's least number, where the bound is tightest."""
     delta = 10.0 ** rng.uniform(-9.0, -0.05)
     eps0 = math.exp(rng.uniform(-4.0, 1.2))
     least = 16.0 * math.log(4.0 / delta) * (math.exp(eps0) + 1.0)
@@ -324,7 +324,7 @@ def shuffled_divergence(alpha: float, epsilon: float, clients: int) -> float | N
 
 
 def few_clients_at_order(rng: Random) -> Drawn:
-    """Not many more clients than are asked for: there the bound has least to spare."""
+    """Draw few clients beyond the least number, where the bound is tightest."""
     while True:
         alpha, epsilon = rng.randint(2, 6), math.exp(rng.uniform(-5.0, 0.2))
         least = 9 * alpha**4 * math.exp(5.0 * epsilon)

@@ -1,4 +1,4 @@
-"""Examining one statement: evidence, reference values, refusals, counter-example, proofs, and a search."""
+"""Verification of one statement: evidence, reference values, counter-example, proofs and a search."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST = 80  # characters of a derivation or a reason that says anything
 
 @dataclass(frozen=True)
 class Report:
-    """What came out: `problems` are sentences; `witness` is the smallest violation that the search met."""
+    """The result: `problems` are sentences; `witness` is the smallest violation that the search found."""
 
     statement: Statement
     result: Result | None
@@ -35,18 +35,18 @@ class Report:
 
     @property
     def checked(self) -> bool:
-        """Whether anything at all was judged: points, stored values or proofs."""
+        """Whether anything was judged: points, stored values or proofs."""
         points = self.result.judged if self.result else 0
         return bool(points or self.statement.values or proofs_of(self.statement))
 
     @property
     def unjudged(self) -> bool:
-        """Whether there was an oracle, and no point that it could judge."""
+        """Whether there was an oracle but no point that it could judge."""
         return self.result is not None and not self.result.judged
 
 
 def values(statement: Statement) -> list[str]:
-    """What is wrong with the stored numbers: messages that begin with file and line."""
+    """The errors in the stored numbers, as messages that begin with file and line."""
     wrong, judge = [], oracle_of(statement)
     for row in statement.values:
         at = f"{statement.path}:{row.line}:"
@@ -70,7 +70,7 @@ def values(statement: Statement) -> list[str]:
 
 
 def witness(statement: Statement) -> list[str]:
-    """What is wrong with the stored counter-example: it must lie in the domain and violate the claim."""
+    """The errors in the stored counter-example, which must lie in the domain and violate the claim."""
     if statement.witness is None:
         return []
     at = f"{statement.path}:{statement.first + statement.sections['Counter-example'][0]}:"
@@ -84,13 +84,13 @@ def witness(statement: Statement) -> list[str]:
 
 
 def proven(statement: Statement) -> list[str]:
-    """Which machine-checked proofs of the statement failed."""
+    """The machine-checked proofs of the statement that failed."""
     failed = [prover for prover in proofs_of(statement) if not prover()]
     return [f"{statement.path}: the proof {prover.__name__} fails" for prover in failed]
 
 
 def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) -> Report:
-    """Everything at once. `draws` None takes the default of the statement's oracle; 0 searches nothing.
+    """Run every check. `draws` None takes the default of the statement's oracle; 0 skips the search.
 
     A refuted statement that the search can't refute by itself is a problem only with the default draws.
     """
@@ -109,7 +109,7 @@ def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) ->
 
 
 def missing(statement: Statement) -> list[str]:
-    """What is missing for the statement's evidence and verdict: sentences, none if all is there."""
+    """What the statement's evidence and verdict still lack, as sentences."""
     evidence, verdict, other = statement.evidence, statement.verdict, statement.corrected_by
     why, formula, open_ = statement.section("Why"), statement.formula, statement.printed_ok
     ours, refuted = evidence in ("derived", "corrected"), evidence == "refuted"

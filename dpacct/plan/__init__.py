@@ -1,1 +1,1 @@
-"""Plans: the algebra of mechanisms and samples, what they compose to, adaptive use, trade-off functions."""
+"""Plans: mechanisms and samplers combined, their composition, adaptive use, trade-off functions."""

@@ -1,4 +1,4 @@
-"""Budgets and readings that hold whatever is released next, chosen from what was released before.
+"""Privacy filters and odometers: guarantees for releases chosen adaptively.
 
 Composition theorems fix the plan in advance. A filter only fixes (epsilon, delta): each release may depend
 on all earlier outputs, and what would break the budget is refused. An odometer reads what was lost so far.
@@ -53,7 +53,7 @@ SLACK = 1e-12
 
 @dataclass(frozen=True)
 class Cost:
-    """What one plan adds, for each direction: log moments per order, and the mass of open failures."""
+    """The cost of a plan, per direction: log moments at each order, and the mass of open failures."""
 
     log_moments: tuple[tuple[float, ...], ...]
     failures: tuple[float, ...]
@@ -63,7 +63,7 @@ class Cost:
 
 
 def total(costs: Sequence[tuple[Cost, int]]) -> Cost:
-    """What several plans add, each so often; the same in whichever order they come."""
+    """The total cost of plans with their counts, in whatever order."""
     # a plan of one direction costs the same in both
     ways = range(max(len(cost.failures) for cost, _ in costs))
     orders = range(len(costs[0][0].log_moments[0]))
@@ -87,7 +87,7 @@ def nothing(orders: Sequence[float]) -> Cost:
 
 @lru_cache(maxsize=1024)  # a loop, or a ledger that is read again, asks for the same step each time
 def cost(node: Node, orders: tuple[float, ...], adjacency: Adjacency) -> Cost:
-    """What a plan adds at these orders; raises `Unsupported` where nothing is known."""
+    """The cost of a plan at these orders; raises `Unsupported` if none is known."""
     plan = Composition(node, resolve_adjacency(node, adjacency))
     tilts = np.array(orders) - 1.0
     moments, failures = [], []
@@ -112,7 +112,7 @@ def _log_moment(way: Sequence[tuple[Moments, int]], s: float) -> float:
 
 
 def checked_plan(node: object) -> Node:
-    """A plan, or one sentence."""
+    """The plan; raises `InvalidArgument` for anything else."""
     if isinstance(node, Node):
         return node
     message = f"what is spent must be a plan such as Gaussian(sigma=1), got {shown(node)}"
@@ -120,7 +120,7 @@ def checked_plan(node: object) -> Node:
 
 
 class _Account(Displayed):
-    """What was released so far: its cost at each order, and the part of delta kept for open failures."""
+    """Releases so far: their cost at each order, and the part of delta kept for open failures."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class _Account(Displayed):
         self.plan = node if self.plan is None else self.plan + node
 
     def _answer(self, value: float, method: str, basis: tuple[Citation, ...], rule: str) -> Answer:
-        """An upper bound of epsilon; `rule`: what whoever releases is trusted with."""
+        """An upper bound of epsilon; `rule` is the assumption about the releases."""
         results = () if self.plan is None else self.plan.assumptions(self.adjacency)
         return Answer(
             quantity="epsilon",
@@ -181,7 +181,7 @@ class _Account(Displayed):
 
 
 class Filter(_Account):
-    """A privacy budget for releases that are chosen as one goes.
+    """A privacy budget for adaptively chosen releases.
 
     `epsilon` > 0 and `delta` in (0, 1) are the budget, under one `adjacency` (add-remove unless
     said). `orders` are the Renyi orders, fixed in advance; or `expecting` is a plan, and the one
@@ -233,7 +233,7 @@ class Filter(_Account):
         return budget - 1e-13 * (1.0 + abs(log_share) + s * float(self.epsilon))
 
     def _best_order(self, plan: Node) -> float:
-        """The order whose budget holds the plan most often."""
+        """The order at which the budget admits the plan most often."""
 
         def price(s: float) -> float:
             budget = self._budget(1.0 + s, 1)
@@ -253,7 +253,7 @@ class Filter(_Account):
         return 1.0 + best
 
     def _share(self, spent: Cost) -> float:
-        """The part of the budget that this is: the best order's, in the worse direction."""
+        """The share of the budget used by this cost: at the best order, in the worse direction."""
 
         def of(moments: tuple[float, ...]) -> float:
             parts = zip(moments, self._budgets, strict=True)
@@ -344,7 +344,7 @@ class Filter(_Account):
 
 
 class Odometer(_Account):
-    """A running bound of the privacy loss of releases that are chosen as one goes.
+    """A running bound of the privacy loss of adaptively chosen releases.
 
     With probability at least 1 - `delta` the loss is below the reading at all times at once, so a
     run may be stopped because of what the odometer says. `orders`, `failures`, `adjacency` and
@@ -381,12 +381,12 @@ class Odometer(_Account):
         self._record(node, spent)
 
     def facts_shown(self) -> Facts:
-        """What it reads now."""
+        """The current reading."""
         delta = f"{near(self.delta, 12)}, {self.adjacency}"
         return {"epsilon so far at most": up(float(self.spent()), 4), "delta": delta}
 
     def spent(self) -> Answer:
-        """Epsilon now, an upper bound of the loss so far that held at all earlier times too."""
+        """The current reading, an upper bound of the loss that is valid at all times simultaneously."""
         log_inverse = math.log(len(self.orders)) - ln(self.delta - self.failures * _ROUNDED)
 
         def reading(moments: tuple[float, ...]) -> float:

@@ -1,4 +1,4 @@
-"""Certificates as a program handles them: make one, write it, read it, check it."""
+"""Certificates in Python: make, write, read and check them."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Displayed):
-    """An interval for one answer, and what proves both its ends (docs/theory/certificate.md)."""
+    """An interval for one answer, with proofs of both ends (docs/theory/certificate.md)."""
 
     contents: Mapping[str, Any]
 
     def facts_shown(self) -> Facts:
-        """What it states; whether it proves that, `check` says."""
+        """The statement of the certificate; `check` says whether it is proved."""
         stated, (lower, upper) = self.contents, self.interval
         where = ", ".join(f"{name} {value}" for name, value in stated["question"].items())
         claims = {"claims": len(stated["claims"])}
@@ -71,7 +71,7 @@ class Certificate(Displayed):
         return cls(contents)
 
     def check(self, independent: bool = False) -> tuple[Statement, ...]:
-        """Each statement, proved again from the plan's text; the interval is proved if all of them hold.
+        """Prove each statement again from the plan's text; the interval is proved if all of them hold.
 
         `independent`: by two nested integrals, which share neither search nor rules with what made it; a
         statement that no line carries is beyond them, and does not hold then. Raises `InvalidArgument` where

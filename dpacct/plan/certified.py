@@ -1,4 +1,4 @@
-"""Certified answers: the plan's laws in balls, the fast engine to steer, claims to prove.
+"""Certified answers: the fast engine finds the claims, ball arithmetic proves them.
 
 `epsilon`, `delta` and `parameter` return an answer with its certificate, a JSON object that
 `dpacct.proof.check` proves again.
@@ -261,7 +261,7 @@ def whole_parameter(
 def _boundary(
     epsilon: Fraction, delta: Fraction, name: str, meets: Node, fails: Node, safe_end: str
 ) -> dict[str, Any]:
-    """What a certificate of a parameter is about: a plan that meets the target and one that does not."""
+    """The statements for a parameter: one plan meets the target and the next one does not."""
     return {
         "epsilon": text(epsilon),
         "delta": text(delta),

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def bracketed(node: Node, binds: int) -> str:
-    """`node` as text, in brackets where it holds together less tightly than its surroundings."""
+    """`node` as text, in parentheses where its operator binds less tightly than the surrounding one."""
     return repr(node) if node.binds >= binds else f"({node!r})"
 
 
 def know(node: Node, facts: Facts) -> None:
-    """Give a frozen node its facts."""
+    """Set the facts of a frozen node."""
     object.__setattr__(node, "facts", facts)
 
 
@@ -51,12 +51,12 @@ class Repeat(Node, kind="repeat"):
     def sharper(
         self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
     ) -> Answer | None:
-        """What is repeated may know it."""
+        """A sharper answer from the repeated plan, if it has one."""
         return self.node.sharper_repeated(self.steps, quantity, at, method, adjacency)
 
     @property
     def inside(self) -> tuple[Node, ...]:
-        """What is repeated."""
+        """The repeated plan."""
         return (self.node,)
 
     def __repr__(self) -> str:
@@ -137,7 +137,7 @@ class Under(Node, kind="under"):
 
     @property
     def inside(self) -> tuple[Node, ...]:
-        """What the declaration is about."""
+        """The plan inside the declaration."""
         return (self.node,)
 
     def __repr__(self) -> str:
@@ -146,7 +146,7 @@ class Under(Node, kind="under"):
         return f"{bracketed(self.node, 3)}.under({', '.join(words)})"
 
     def fields(self) -> Fields:
-        """The words that are declared, and the plan inside."""
+        """The declared words, and the plan inside."""
         words = {"adjacency": self.adjacency, "unit": self.whose}
         declared = {name: str(word) for name, word in words.items() if word}
         return {**declared, "of": nested(self.node)}
@@ -159,7 +159,7 @@ class Under(Node, kind="under"):
 
 
 def _base(node: Node) -> tuple[Node, int]:
-    """A plan as (what is repeated, how often)."""
+    """A plan as (repeated plan, count)."""
     return (node.node, node.steps) if isinstance(node, Repeat) else (node, 1)
 
 

@@ -1,4 +1,4 @@
-"""A plan as sums of independent losses: one list of (law, count) per direction and side."""
+"""A plan as a sum of independent privacy losses: a list of (law, count) per direction and side."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
 
 
 def _mixing(log_value: float) -> float:
-    """What a log probability is off by, as a sum or a difference with open failures, and as a float."""
+    """The error of a log probability after adding or removing open failures, rounding included."""
     return _MIXED + 4e-16 * abs(log_value) if math.isfinite(log_value) else 0.0
 
 
 @dataclass(frozen=True)
 class Direction:
-    """One direction of the neighbouring relation: the laws of each release's loss, and how often each.
+    """One direction of the neighbouring relation: the loss distribution of each release, with its count.
 
     delta(eps) is the probability of an infinite loss, and E[(1 - e^{eps - L})_+] over the finite ones.
     """
@@ -80,14 +80,14 @@ class Direction:
 
     @cached_property
     def parts(self) -> list[Part]:
-        """What contours take; none where some law is only known in pieces."""
+        """The laws for contours; empty if some law is known only in pieces."""
         results = [(source.distribution, n) for source, n in self.sources]
         parts = [(law, n) for law, n in results if law is not None]
         return parts if len(parts) == len(results) else []
 
     @cached_property
     def stack(self) -> Stack | None:
-        """All of it as rows of one stack, where every law is some."""
+        """All laws as rows of one stack; None unless every law is a stack."""
         stacks = [(law.stacked, n) for law, n in self.parts]
         stacked = [(stack, n) for stack, n in stacks if stack is not None]
         return Stack.joined(stacked) if stacked and len(stacked) == len(stacks) else None
@@ -99,19 +99,19 @@ class Direction:
 
     @cached_property
     def low_sampling(self) -> LowSampling | None:
-        """What is asked where few steps are expected to touch a record; None where many are."""
+        """The low-sampling expansion if few steps are expected to contain a record; else None."""
         return LowSampling.of(self.parts) if self.log_kept == 0.0 else None
 
     @property
     def rare(self) -> LowSampling | None:
-        """The same where it comes before any contour."""
+        """The low-sampling expansion if it is preferred to any contour; else None."""
         low = self.low_sampling
         return low if low is not None and low.hits < FEW_HITS else None
 
     # -- log delta -----------------------------------------------------------------------------
 
     def _finite_log_delta(self, epsilon: float) -> Interval:
-        """Of the finite losses."""
+        """log delta of the finite losses."""
         solved = contour.log_delta(self.parts, epsilon, self.tilt)
         if solved.error < _USABLE:
             return solved
@@ -123,7 +123,7 @@ class Direction:
         return Interval(upper, lower, upper, resolved=upper - lower < _USABLE)
 
     def log_delta(self, epsilon: float) -> Interval:
-        """log delta, by what resolves it."""
+        """log delta, by the first method that resolves it."""
         if self.log_kept == 0.0 and self.parts and epsilon > _FAR_OUT * self.scale:
             bound = contour.chernoff(self.parts, epsilon)
             if bound < _NOWHERE:
@@ -142,7 +142,7 @@ class Direction:
         )
 
     def _touched(self, epsilon: float, most: float) -> Interval:
-        """By contours, and never above the probability that a record is touched at all."""
+        """log delta by contours, at most the probability that a record is in any step."""
         solved = self._finite_log_delta(epsilon)
         if solved.upper <= most:
             return solved
@@ -185,7 +185,7 @@ class Direction:
         return Interval(value.value, lower.lower, upper.upper, value.resolved)
 
     def _epsilon(self, log_target: float) -> Interval:
-        """For the finite losses."""
+        """The least epsilon for the finite losses."""
         if self.rare is not None and (rare := self.rare.question.epsilon(log_target)) is not None:
             return rare
         answer = contour.epsilon(self.parts, log_target)
@@ -238,7 +238,7 @@ class Direction:
 
     @cached_property
     def _faded(self) -> dict[float, tuple[float, float, float]]:
-        """By what is faint: an epsilon where delta is not, one where it is, and the bound there."""
+        """An epsilon with delta above the target, one with Chernoff's bound below it, and that bound."""
         return {}
 
     def _fades(self, epsilons: Floats, faint: float) -> tuple[int, float]:
@@ -305,17 +305,17 @@ class Direction:
 
     @property
     def scale(self) -> float:
-        """About the standard deviation of the loss."""
+        """Roughly the standard deviation of the loss."""
         return math.sqrt(sum(n * source.variance for source, n in self.sources))
 
     @property
     def kinked(self) -> bool:
-        """Whether all losses are points."""
+        """Whether all losses are atoms, so that delta has kinks."""
         return bool(self.parts) and not any(law.branches for law, _ in self.parts)
 
     @cached_property
     def ceiling(self) -> float:
-        """What the sum of all finite losses never exceeds; inf where nothing is known."""
+        """An upper bound of the sum of all finite losses; inf if none is known."""
         if self.parts:
             return contour.ceiling(self.parts)
         return sum(n * source.ceiling for source, n in self.sources)
@@ -344,12 +344,12 @@ class Composition:
 
     @cached_property
     def renyi_only(self) -> list[tuple[Leaf, int]]:
-        """Leaves of which only a Renyi curve is known."""
+        """The leaves known only by a Rényi curve."""
         return [(leaf, count) for leaf, count in self.releases if not leaf.has_pairs]
 
     @property
     def loose(self) -> bool:
-        """Whether moments may say more than the dominating pairs."""
+        """Whether moments may give a smaller bound than the dominating pairs."""
         return any(leaf.loose for leaf, _ in self.releases)
 
     def _directions(self, sides: Sequence[tuple[Ways, int]]) -> list[Direction]:
@@ -366,31 +366,31 @@ class Composition:
 
     @cached_property
     def upper(self) -> list[Direction]:
-        """Directions whose worst dominates the plan."""
+        """The directions whose maximum dominates the plan."""
         return self._directions([(pairs.upper, count) for pairs, count in self.pairs])
 
     @cached_property
     def lower(self) -> list[Direction] | None:
-        """Directions that some data sets realise; None where `upper` itself is realised."""
+        """The directions that some data sets attain; None if `upper` itself is attained."""
         if all(pairs.lower is None for pairs, _ in self.pairs):
             return None
         return self._directions([(pairs.lower or pairs.upper, n) for pairs, n in self.pairs])
 
     @property
     def scale(self) -> float:
-        """About the standard deviation of the loss, where no release is chosen by what came before it."""
+        """Roughly the standard deviation of the loss, if no release is chosen adaptively."""
         steps = [(leaf.pairs(self.adjacency).upper[0], n) for leaf, n in self.releases]
         return math.sqrt(sum(n * source.variance for source, n in steps))
 
     @property
     def log_touched(self) -> float:
-        """log of a bound of delta whatever the noise: that a record is touched at all; 0 if unknown."""
+        """log of the probability that a record is in any step, which bounds delta; 0 if unknown."""
         ways = [direction.low_sampling for direction in self.upper]
         return max(0.0 if way is None else way.log_touched for way in ways)
 
     @cached_property
     def has_contour(self) -> bool:
-        """Whether contours apply to all of it; the lattice does in any case."""
+        """Whether contours apply to every law; the lattice always does."""
         return all(direction.has_contour for direction in (*self.upper, *(self.lower or ())))
 
     def past_all_losses(self, epsilon: Fraction) -> bool:
@@ -417,7 +417,7 @@ class Composition:
 
     @cached_property
     def moments(self) -> list[list[tuple[Moments, int]]]:
-        """What bounds the moments of each release, with how often: one list per direction."""
+        """Bounds of the moments of each release, with counts: one list per direction."""
         sides = [(leaf.moments(self.adjacency), n) for leaf, n in self.releases]
         most = max((len(ways) for ways, _ in sides), default=1)
         return [[(ways[k % len(ways)], n) for ways, n in sides] for k in range(most)]
@@ -488,7 +488,7 @@ class Composition:
 
     @cached_property
     def basis(self) -> tuple[Citation, ...]:
-        """Which theorems the pairs rest on."""
+        """The theorems behind the pairs."""
         return tuple(dict.fromkeys(line for pairs, _ in self.pairs for line in pairs.basis))
 
 

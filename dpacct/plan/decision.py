@@ -1,4 +1,4 @@
-"""Whether a plan meets (epsilon, delta): the one question behind calibrations, plans and ledgers."""
+"""Whether a plan meets (epsilon, delta), as calibrations, plans and ledgers ask."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _proved(node: Node, epsilon: Fraction, delta: Fraction, adjacency: Adjacency
 
 
 def excess(answer: Answer, epsilon: Fraction) -> str:
-    """An epsilon above the target, in as many digits as tell the two apart.
+    """An epsilon above the target, in enough digits to distinguish the two.
 
     >>> from dpacct import Gaussian
     >>> excess(Gaussian(sigma=1).epsilon(delta=1e-5), Fraction("4.377"))

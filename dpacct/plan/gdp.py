@@ -1,4 +1,4 @@
-"""The smallest mu of a Gaussian trade-off below a given one, and how much it gives away.
+"""The smallest mu for which a Gaussian trade-off function lies below a given one, and its regret.
 
 G_mu <= f everywhere means delta_f(eps) <= delta_mu(eps) at every eps >= 0 (both are symmetric). In t =
 e^eps both are convex; between two points f's lies below its chord, and delta_mu less a line of slope m

@@ -1,4 +1,4 @@
-"""Group privacy: what a plan that protects one unit says about several units at once."""
+"""Group privacy: the guarantee of a plan for several units at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _POINTS, _FARTHEST, _NOTHING = 150, 690.0, -80.0
 
 
 class Profiled(Leaf):
-    """A release of which an upper bound of the profile is known, and below it nothing."""
+    """A release known only by an upper bound of its profile."""
 
     basis: Citation
 
@@ -52,7 +52,7 @@ class Profiled(Leaf):
         return _bounded(self, adjacency)
 
     def in_sample(self, sampler: Sampler) -> Leaf:
-        """All of it on a sample."""
+        """The release on a sample."""
         from dpacct.plan.samplers.sampled import on_one_sample
 
         return self if sampler.rate == 1 else on_one_sample(sampler, self)
@@ -117,7 +117,7 @@ class Group(Profiled, kind="group"):
 
     @property
     def plan(self) -> Node:
-        """What is said of one unit."""
+        """The plan that protects one unit."""
         return self.node
 
     @property
@@ -134,7 +134,7 @@ class Group(Profiled, kind="group"):
         return math.fsum(every) if len(every) == len(parts) else None
 
     def gather(self) -> Mapping[Leaf, int]:
-        """What its releases amount to for the group, where that is known of all; else itself."""
+        """The releases as the group sees them, if all are known; else this node."""
         if self.size == 1:
             return dict(self.node.gathered)
         results: dict[Leaf, int] = {}
@@ -219,7 +219,7 @@ class Group(Profiled, kind="group"):
         return float(self.log_above(np.array([epsilon]), adjacency)[0])
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """What the plan takes on trust."""
+        """The plan's assumptions."""
         return self.node.assumptions(adjacency)
 
     def citations(self) -> tuple[Citation, ...]:
@@ -231,7 +231,7 @@ class Group(Profiled, kind="group"):
 
     @property
     def inside(self) -> tuple[Node, ...]:
-        """The plan of one member."""
+        """The plan that protects one unit."""
         return (self.node,)
 
     def fields(self) -> Fields:

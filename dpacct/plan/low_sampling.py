@@ -1,4 +1,4 @@
-"""Directions of a plan that are told by how many large losses there are (dpacct.pld.rare)."""
+"""Low sampling: directions whose delta is expanded in the number of large losses (dpacct.pld.rare)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_LAWS = 3
 
 @dataclass(frozen=True)
 class LowSampling:
-    """One direction of a plan of few hits."""
+    """One direction of a plan in which a record is rarely sampled."""
 
     laws: Counted
     hits: float
@@ -29,7 +29,7 @@ class LowSampling:
 
     @classmethod
     def of(cls, parts: list[Part]) -> LowSampling | None:
-        """None where some law is of another kind, hits are many, or there is just one release."""
+        """The expansion of a direction; None if it does not apply."""
         if not 0 < len(parts) <= _MOST_LAWS or (len(parts) == 1 and parts[0][1] == 1.0):
             return None
         counted = [(SampledLaw.of(law), n) for law, n in parts]
@@ -42,17 +42,17 @@ class LowSampling:
 
     @cached_property
     def question(self) -> Question:
-        """What the expansion over counts of large losses is asked (imported late: most plans need none)."""
+        """The expansion in counts of large losses (imported late: most plans do not need it)."""
         from dpacct.pld.rare import Question
 
         return Question(self.laws, reverse=self.exchanged)
 
     @property
     def steps(self) -> float:
-        """Of all laws together."""
+        """The number of steps of all laws together."""
         return sum(n for _, n in self.laws)
 
     @property
     def log_touched(self) -> float:
-        """log of the probability that some step touches the record at all: delta is never above it."""
+        """log of the probability that the record is in any step, an upper bound of delta."""
         return math.log(-math.expm1(sum(n * math.log1p(-law.rate) for law, n in self.laws)))

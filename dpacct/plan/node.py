@@ -38,7 +38,7 @@ _Word = TypeVar("_Word", Adjacency, Unit)
 
 
 def agree(name: str, first: _Word | None, second: _Word | None) -> _Word | None:
-    """The one value that both allow."""
+    """The value that two optional values agree on; raises if they differ."""
     if first is not None and second is not None and first is not second:
         message = f"{name} must be the same throughout a plan, got both {first} and {second}"
         raise InvalidArgument(message, argument=name)
@@ -46,7 +46,7 @@ def agree(name: str, first: _Word | None, second: _Word | None) -> _Word | None:
 
 
 class Facts(NamedTuple):
-    """What a node knows about itself from the day it is built."""
+    """Facts about a node that are known when it is built."""
 
     depth: int = 1
     total: int = 1  # releases, each repetition counted
@@ -67,11 +67,11 @@ class Facts(NamedTuple):
         ).checked()
 
     def above(self, **changed: Any) -> Facts:
-        """The facts of a node over this one."""
+        """The facts of a node around this one."""
         return self._replace(depth=self.depth + 1, **changed).checked()
 
     def checked(self) -> Facts:
-        """These facts, if they are possible."""
+        """The facts, if they are consistent."""
         agree("adjacency", self.declared, self.fixed)
         STEPS.check("steps", self.total)
         if self.depth > MAX_DEPTH:
@@ -89,7 +89,7 @@ class Node(ABC):
     binds: ClassVar[int] = 3  # how tightly the printed form holds: 3 a call, 2 a product, 1 a sum
 
     def __init_subclass__(cls, kind: str | None = None, **more: Any) -> None:
-        """Register the class under its name in JSON: a new node needs no list to be edited."""
+        """Register the class under its name in JSON."""
         super().__init_subclass__(**more)
         if kind is not None:
             if READERS.setdefault(kind, cls.from_fields) != cls.from_fields:
@@ -107,12 +107,12 @@ class Node(ABC):
 
     @abstractmethod
     def fields(self) -> Fields:
-        """What this node is made of, as JSON values."""
+        """The node's fields, as JSON values."""
 
     @classmethod
     @abstractmethod
     def from_fields(cls, fields: Fields) -> Node:
-        """The node made of these values, checked like arguments; takes what it reads out."""
+        """The node made of these values, checked like arguments; removes the keys that it reads."""
 
     # --- building
 
@@ -156,7 +156,7 @@ class Node(ABC):
 
     @cached_property
     def gathered(self) -> tuple[tuple[Leaf, int], ...]:
-        """What `gather` finds; uses of one held sample still apart."""
+        """The result of `gather`, with uses of one held sample still separate."""
         return tuple(self.gather().items())
 
     @cached_property
@@ -179,7 +179,7 @@ class Node(ABC):
         return self._releases
 
     def equivalent(self, other: Node) -> bool:
-        """Whether both plans release the same leaves equally often, in whatever order.
+        """Whether both plans release the same leaves equally often, in any order.
 
         >>> import dpacct as dp
         >>> a, b = dp.Gaussian(sigma=1), dp.Laplace(b=1)
@@ -199,7 +199,7 @@ class Node(ABC):
         return self.facts.unit or Unit.RECORD
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """What an answer about this plan takes on trust."""
+        """The assumptions of an answer about this plan."""
         results = [leaf.assumptions(adjacency) for leaf, _ in self.releases()]
         return tuple(dict.fromkeys(assumption for some in results for assumption in some))
 
@@ -332,17 +332,17 @@ class Node(ABC):
     def sharper(
         self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
     ) -> Answer | None:
-        """What a plan knows better than its composition, at this epsilon or delta; None: nothing."""
+        """A sharper answer than by composition, at this epsilon or delta; None if there is none."""
         return None
 
     def sharper_repeated(
         self, times: int, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
     ) -> Answer | None:
-        """The same of so many independent repetitions of it."""
+        """A sharper answer for `count` independent repetitions; None if there is none."""
         return None
 
     def _repr_html_(self) -> str:
-        """For a notebook: the plan, and what it says of the data."""
+        """For a notebook: the plan, its adjacency and its unit."""
         facts = {
             "releases": f"{self.facts.total:,}",
             "adjacency": self.facts.declared or self.facts.fixed or "not said: add-remove",
@@ -436,11 +436,11 @@ class Leaf(Node):
         raise Unsupported(message, argument="method")
 
     def repeated(self, count: int, adjacency: Adjacency) -> Sequence[tuple[Pairs, int]]:
-        """What dominates `count` releases, each chosen after the others: pairs, and how often each."""
+        """The pairs that dominate `count` adaptively chosen releases, each with its count."""
         return [(self.pairs(adjacency), count)]
 
     def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
-        """What bounds the moments of one release's loss, one per direction."""
+        """Bounds of the moments of one release's loss, one per direction."""
         from dpacct.pld.pair import Moments
 
         if not self.has_pairs:
@@ -465,22 +465,22 @@ class Leaf(Node):
         return None
 
     def largest_loss(self, adjacency: Adjacency) -> Fraction | None:
-        """What no finite loss of one release exceeds, exactly; None where that is not known."""
+        """The largest finite loss of one release, exactly; None if unknown."""
         return None
 
     @property
     def promises(self) -> tuple[tuple[Fraction, Fraction], ...]:
-        """(epsilon, delta) that a release is stated to have; most state none."""
+        """The (epsilon, delta) guarantees stated for a release; usually none."""
         return ()
 
     def together(
         self, gathered: tuple[tuple[Leaf, int], ...], node: Node
     ) -> tuple[tuple[Leaf, int], ...] | None:
-        """All releases of `node`, where this leaf is only known with others of them; else None."""
+        """All releases of `node` together, if this leaf cannot be accounted for alone; else None."""
         return None
 
     def grouped(self, size: int) -> Leaf | None:
-        """This release as so many units see it that change together; None where that is not known."""
+        """This release for a group of `size` units; None if unknown."""
         return None
 
     def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
@@ -516,7 +516,7 @@ def nested(node: Node) -> Fields:
 
 
 def take(fields: Fields, name: str) -> Any:
-    """Remove and return a field that must be there."""
+    """Remove and return a required field."""
     if name not in fields:
         raise _wrong(f"a plan's node must have the key {name!r}, got {shown(sorted(fields))}")
     return fields.pop(name)
@@ -589,7 +589,7 @@ def from_json(text: str | bytes) -> Node:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's keys, each given once."""
+    """A JSON object; a key given twice is refused."""
     result = dict(pairs)
     if len(result) < len(pairs):
         names = [name for name, _ in pairs]
@@ -599,7 +599,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _collect() -> None:
-    """Import the packages whose files bring node kinds, and plug-ins; they register themselves."""
+    """Import the packages that define node kinds, and plug-ins, which register themselves."""
     import dpacct.mechanisms
     import dpacct.plan.parallel
     import dpacct.plan.samplers

@@ -80,7 +80,7 @@ class Finding:
 
     @property
     def side(self) -> Side:
-        """Which ends are known."""
+        """The side, by which ends are known."""
         if self.upper is None:
             return Side.NONE
         return Side.UPPER if self.lower is None else Side.TWO_SIDED
@@ -91,22 +91,22 @@ _Way = TypeVar("_Way")
 
 @dataclass(frozen=True)
 class Question:
-    """Epsilon at this log delta; or else log delta at this epsilon. All laws of a plan are asked the same."""
+    """Epsilon at this log delta, or log delta at this epsilon."""
 
     of_epsilon: bool
     at: float
 
     def pick(self, epsilon: _Way, log_delta: _Way) -> _Way:
-        """Which of two ways answers it."""
+        """The first function for epsilon, the second for log delta."""
         return epsilon if self.of_epsilon else log_delta
 
     def point(self, answer: float) -> tuple[float, float]:
-        """(log delta, epsilon) if this is the answer: where a bound may show that it is less."""
+        """The point (log delta, epsilon) of a candidate answer."""
         return (self.at, answer) if self.of_epsilon else (answer, self.at)
 
 
 class Route(ABC):
-    """One way from a composition to epsilon or delta."""
+    """A method for epsilon or delta of a composition."""
 
     name: str
 
@@ -128,7 +128,7 @@ class Renyi(Route):
     at_epsilon: Callable[[float, float, float], float]  # (log moment, s, epsilon) -> log delta
 
     def answer(self, plan: Composition, question: Question) -> Finding:
-        """By the order whose conversion is the best."""
+        """Answer by the Rényi order with the best conversion."""
         convert = question.pick(self.at_delta, self.at_epsilon)
 
         def for_direction(way: list[tuple[Moments, int]]) -> float:
@@ -168,7 +168,7 @@ _Ask = Callable[[Direction, Interval | None], Interval | None]
 
 
 def sources(direction: Direction) -> Sources:
-    """What grids are asked about: all losses of one direction."""
+    """The sources of all losses of one direction, for grids."""
     return merged(direction.sources)
 
 
@@ -184,7 +184,7 @@ class Lattice(Route):
     name = "lattice"
 
     def answer(self, plan: Composition, question: Question) -> Finding:
-        """From two grids of losses, of which one says too much and one too little."""
+        """Answer from two grids of losses, one rounded up and one rounded down."""
         if plan.renyi_only:
             message = (
                 f"method 'lattice' needs a dominating pair, and {plan.renyi_only[0][0]!r} has none"
@@ -226,7 +226,7 @@ class Lattice(Route):
 
 
 def _worst(directions: list[Direction], ask: _Ask) -> Interval:
-    """The bracket of the largest; a direction that a cheap bound shows to be below it is left out."""
+    """The bracket of the larger direction; one that a cheap bound shows to be smaller is skipped."""
     best: Interval | None = None
     for direction in directions:
         result = ask(direction, best)
@@ -237,7 +237,7 @@ def _worst(directions: list[Direction], ask: _Ask) -> Interval:
 
 
 def _largest(direction: Direction) -> float:
-    """What no loss of the direction exceeds, or hardly ever; inf where losses can be infinite."""
+    """An upper bound of the direction's losses, up to negligible mass; inf if losses can be infinite."""
     if direction.log_kept < 0.0:
         return math.inf
     return float(sum(count * source.span(-745.0)[1] for source, count in direction.sources))
@@ -259,7 +259,7 @@ def narrowed(finding: Finding, plan: Composition, question: Question) -> Finding
 
 
 def intersection(finding: Finding, lattice: Finding) -> Finding:
-    """What two brackets of one number leave; where rounding parts them, what holds is the lattice's."""
+    """The intersection of two brackets; the lattice's if rounding makes it empty."""
     assert finding.lower is not None and finding.upper is not None
     assert lattice.lower is not None and lattice.upper is not None
     lower, upper = max(finding.lower, lattice.lower), min(finding.upper, lattice.upper)
@@ -279,7 +279,7 @@ class Exact(Route):
     name = "exact"
 
     def answer(self, plan: Composition, question: Question) -> Finding:
-        """By contours; by a grid where some law has none."""
+        """Answer by contours, or by a grid if some law has none."""
         if not plan.has_contour:
             return Lattice().answer(plan, question)
 
@@ -312,7 +312,7 @@ class Exact(Route):
 
 
 def _lesser(finding: Finding, bound: Finding) -> Finding:
-    """The finding with the lesser upper end of the two: its own, or that of a moment bound."""
+    """The finding with the smaller upper end: the given one, or a moment bound's."""
     assert finding.upper is not None and bound.upper is not None
     if finding.upper <= bound.upper:
         return finding
@@ -337,7 +337,7 @@ class CentralLimit(Route):
     name = "clt"
 
     def answer(self, plan: Composition, question: Question) -> Finding:
-        """That of the Gaussian limit, on either side of the truth."""
+        """Answer by the Gaussian limit, on either side of the truth."""
         if not plan.clt_mu > 1e-100:
             raise Unsupported("clt does not apply: the limit's mu is zero", argument="method")
         solve = question.pick(contour.epsilon, contour.log_delta)
@@ -351,7 +351,7 @@ class BalleWang(Route):
     name = "balle_wang.theorem8"
 
     def answer(self, plan: Composition, question: Question) -> Finding:
-        """By the formula of this question."""
+        """Answer by the formula for this question."""
         return question.pick(self.epsilon, self.log_delta)(plan, question.at)
 
     def _mu(self, plan: Composition) -> float:
@@ -409,7 +409,7 @@ class ClosedGuarantee(Route):
     basis: Citation
 
     def answer(self, plan: Composition, question: Question) -> Finding:
-        """By the formula of this question."""
+        """Answer by the formula for this question."""
         return question.pick(self.epsilon, self.log_delta)(plan, question.at)
 
     def sigma(self, plan: Composition, epsilon: float, log_delta: float) -> float:

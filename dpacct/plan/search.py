@@ -34,7 +34,7 @@ _BY_FAR = 30.0
 
 
 class Boundary(NamedTuple):
-    """The last safe value and the first unsafe one; None where the search's range has none."""
+    """The last safe value and the first unsafe one; None if the range has none."""
 
     safe: float | None
     unsafe: float | None
@@ -42,7 +42,7 @@ class Boundary(NamedTuple):
 
 
 def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
-    """`build`, with what it makes checked; raises `InvalidArgument` for what is no plan."""
+    """`build` with its result checked: raises `InvalidArgument` for anything but a plan."""
     built: object = build
     if not callable(built):
         message = f"build must be a function that makes a plan from a number, got {shown(built)}"
@@ -62,7 +62,7 @@ def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
 
 @dataclass
 class Search:
-    """The values of a parameter from `low` to `high`, and what is known of the plans they make."""
+    """A search over a parameter from `low` to `high`, with the answers known so far."""
 
     build: Callable[..., Node]
     epsilon: float
@@ -78,7 +78,7 @@ class Search:
 
     @metered()
     def boundary(self) -> Boundary:
-        """The boundary of where the target is met."""
+        """The boundary of the values that meet the target."""
         try:
             result = self._boundary()
         except _OUTSIDE:  # a trial farther out than the mechanisms can be stated

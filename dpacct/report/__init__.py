@@ -1,1 +1,1 @@
-"""What a person reads: statements, cards, citations, pictures."""
+"""Reports for people: statements, cards, citations and pictures."""

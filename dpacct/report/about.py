@@ -39,7 +39,7 @@ class Prose(Domain[str]):
 
 
 class Day(Prose):
-    """A date, or nothing."""
+    """A date, which may be left out."""
 
     words = "a date as YYYY-MM-DD"
 
@@ -62,7 +62,7 @@ class Names(Domain[tuple[str, ...]]):
     def check(
         self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
     ) -> tuple[str, ...]:
-        """All of them."""
+        """The checked names."""
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple):
             raise self.refusal(name, value)
@@ -70,7 +70,7 @@ class Names(Domain[tuple[str, ...]]):
 
 
 class Listed(Word):
-    """A word of the registry's, in whatever case."""
+    """One of the registry's words, in any case."""
 
     def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
         """The registry's own spelling."""
@@ -120,7 +120,7 @@ class About(Record):
 
     @property
     def said(self) -> dict[str, Any]:
-        """What is not left out."""
+        """The texts that were given."""
         return {name: value for name, value in self.settings.items() if value}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The table of assumptions: what the accounting takes on trust, what the plan says, what was checked.
+"""The table of assumptions, with the plan's declarations and the results of checks.
 
 Whoever found an assumption violated is believed. Else a check that covers it makes it held; a word of
 the plan stands as what it is, and what nobody spoke for is unknown.
@@ -40,11 +40,11 @@ class Premise:
     enough: bool = False
 
     def checked_by(self, check: Assumption) -> bool:
-        """Whether a ledger's check is about this."""
+        """Whether a ledger's check is about this assumption."""
         return any(re.search(pattern, check.text) for pattern in self.checks)
 
     def held_by(self, checks: Sequence[Assumption]) -> bool:
-        """Whether these checks are all that it takes."""
+        """Whether these checks suffice to call the assumption held."""
         return self.enough and all(
             any(re.search(pattern, check.text) for check in checks) for pattern in self.checks
         )
@@ -122,7 +122,7 @@ _KEYS = ("status", "evidence", "text", "effect")
 
 
 def base_of(key: str) -> str:
-    """The kind that a name is of: where a plan has several of one kind, they are numbered.
+    """The kind of a name: several assumptions of one kind are numbered, as in `sensitivity-2`.
 
     >>> base_of("sensitivity-2"), base_of("fixed-plan")
     ('sensitivity', 'fixed-plan')
@@ -132,7 +132,7 @@ def base_of(key: str) -> str:
 
 @dataclass(frozen=True)
 class Declared:
-    """What a plan says of one assumption: its status and evidence; `text` for one of its own."""
+    """A plan's declaration about one assumption: status, evidence, and `text` for one of its own."""
 
     status: AssumptionStatus
     evidence: str = ""
@@ -141,7 +141,7 @@ class Declared:
 
 
 def read_declared(table: Mapping[str, Any], place: str = "[assumptions]") -> dict[str, Declared]:
-    """What an [assumptions] table says, by the assumption's name.
+    """The declarations of an [assumptions] table, by the assumption's name.
 
     Each value is held, declared, violated or unknown, or a table of status, evidence, and (for an
     assumption with a name of its own) text and effect. Raises `InvalidArgument`.
@@ -230,7 +230,7 @@ def rows(
     checks: Iterable[Assumption] = (),
     effects: Mapping[str, str] | None = None,
 ) -> tuple[Row, ...]:
-    """Every assumption of a guarantee, once, the violated ones first.
+    """Every assumption of a guarantee once, violated ones first.
 
     Args:
         plan: what the guarantee is about.
@@ -277,7 +277,7 @@ def rows(
 
 
 def _general(plan: Node, *, sampled: bool) -> list[str]:
-    """What every deployment rests on, whether or not the accounting mentions it."""
+    """The assumptions of every deployment, whether or not the accounting mentions them."""
     releases = [leaf for leaf, _ in plan.releases()]
     kinds = {getattr(leaf, "node", leaf).kind for leaf in releases}  # of what is sampled
     general = ["noise", "steps", "fixed-plan", "randomness"]
@@ -292,7 +292,7 @@ def _heard(
     checks: tuple[Assumption, ...],
     effects: Mapping[str, str],
 ) -> Row:
-    """The row with what the plan and the checks say of it."""
+    """The row updated by the plan's declaration and by checks."""
     kind = base_of(row.key)
     if not kind:
         return row

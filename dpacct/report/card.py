@@ -53,7 +53,7 @@ _THIRD = (
 
 
 def card(report: Report) -> tuple[dict[str, Any], dict[str, str]]:
-    """(the record, remarks by path); what the plan's [report] leaves out is marked to be filled in."""
+    """(the record, remarks by path); fields that [report] leaves out are marked to be filled in."""
     about, answer, unit = report.about, report.answer, str(report.answer.unit)
     said, remarks = about.said, {}
     for path, key in _FIELDS.items():
@@ -130,7 +130,7 @@ def _details(report: Report) -> list[str]:
 
 
 def _parameters(report: Report) -> dict[str, float | str]:
-    """Numbers to claim; those that do not hold are given in words only."""
+    """The numbers to claim; those that do not hold are given in words only."""
     if report.violated:
         return {}
     epsilon, delta = float(up(float(report.answer))), up(report.delta)
@@ -146,7 +146,7 @@ def _tier(report: Report, *, complete: bool) -> int:
 
 
 def _block(*lines: str) -> str:
-    """Several lines as one text that ends with a line end; a single one as it is."""
+    """Several lines as one text that ends with a newline; a single line unchanged."""
     kept = "\n".join(" ".join(line.splitlines()) for line in lines).strip()
     return kept + "\n" if "\n" in kept else kept
 

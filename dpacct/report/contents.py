@@ -37,7 +37,7 @@ _LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
 def answers(
     plan: Node, delta: Fraction, method: str, answered: Answer | None
 ) -> tuple[Answer, tuple[Answer, ...]]:
-    """(the guarantee, what other methods say); `answered` is the guarantee where the caller has it.
+    """(the guarantee, the other methods' answers); `answered` is the guarantee if already known.
 
     Raises `NotCertified` where no method bounds epsilon; an unknown or inapplicable `method` raises
     what `Node.epsilon` does.
@@ -123,7 +123,7 @@ def risks(answer: Answer) -> tuple[tuple[str, Answer], ...]:
 
 
 def effects(answer: Answer, delta: Fraction, *, quick: bool) -> dict[str, str]:
-    """What follows if an assumption is false, with the number where a plan without it has one."""
+    """The consequence of each false assumption, as a number where a plan without it has one."""
     effect_of: dict[str, str] = {}
     plan = answer.tree
     if plan is None or float(answer) > VAST:
@@ -147,7 +147,7 @@ def effects(answer: Answer, delta: Fraction, *, quick: bool) -> dict[str, str]:
 
 
 def _epsilon(plan: Node | None, delta: Fraction) -> str:
-    """At most so much; "" where it is not known."""
+    """ "at most ..." for an upper bound; "" if unknown."""
     if plan is None:
         return ""
     try:
@@ -160,7 +160,7 @@ def _epsilon(plan: Node | None, delta: Fraction) -> str:
 def sources(
     answer: Answer, others: tuple[Answer, ...], risks: tuple[tuple[str, Answer], ...]
 ) -> list[Source]:
-    """Everything the numbers stand on, the guarantee's first."""
+    """The sources of all numbers, the guarantee's first."""
     assert answer.tree is not None
     cited = of_answer(answer, "epsilon")
     cited += [source(citation, "the mechanism") for citation in answer.tree.citations()]
@@ -181,7 +181,7 @@ def fingerprint(plan: Node) -> str:
 
 
 def versions(answer: Answer) -> dict[str, str]:
-    """Of everything that the number came through."""
+    """The versions of the software that computed the numbers."""
     from importlib import metadata
 
     installed = {"dpacct": metadata.version("dpacct"), "python": platform.python_version()}
@@ -206,7 +206,7 @@ def unsampled(plan: Node) -> Node | None:
 
 
 def weighted(plan: Node, factor: int = 2) -> Node | None:
-    """The plan for units that weigh `factor` times the sensitivity; None where that has no form.
+    """The plan for units with `factor` times the sensitivity; None if it cannot be expressed.
 
     >>> import dpacct as dp
     >>> weighted(dp.Gaussian(sigma=3) * 5)

@@ -27,7 +27,7 @@ _LONG = 10  # characters beyond which a number is rounded for a reader; the plan
 
 
 def _mechanism(saved: Saved) -> type[Mechanism] | None:
-    """What a leaf of that kind was declared as; None for a node that is no mechanism."""
+    """The mechanism class of a kind of leaf; None for a node that is no mechanism."""
     from dpacct.mechanisms.mechanism import Mechanism
 
     return next((kind for kind in _below(Mechanism) if kind.kind == saved["node"]), None)
@@ -49,7 +49,7 @@ def _below(base: Any) -> Iterator[Any]:
 
 @dataclass(frozen=True)
 class Branch:
-    """A part of a plan: what it is, and the parts it is made of."""
+    """A part of a plan as a tree: its label and its parts."""
 
     label: str
     parts: tuple[Branch, ...] = field(default=())
@@ -86,7 +86,7 @@ def branches(plan: Node) -> Branch:
 
 
 def phrase(plan: Node, *, sizes: bool = True) -> str:
-    """The plan as part of a sentence; without `sizes`, what is added and not how much of it.
+    """The plan as part of a sentence; without `sizes` the amount of noise is left out.
 
     >>> import dpacct as dp
     >>> phrase(dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000)
@@ -99,7 +99,7 @@ def phrase(plan: Node, *, sizes: bool = True) -> str:
 
 
 def trusted(plan: Node) -> tuple[str, ...]:
-    """What must be true of the data and of who loads them, in words of who trains."""
+    """The assumptions about data and sampling, in the words of a training script."""
 
     def walk(saved: Saved, unit: str) -> Iterator[str]:
         sampler = _sampler(saved)
@@ -124,7 +124,7 @@ def trusted(plan: Node) -> tuple[str, ...]:
 
 
 def _branch(saved: Saved, declared: Saved, unit: str) -> Branch:
-    """The part as a branch; `declared` is what was said further out."""
+    """The part as a branch; `declared` holds declarations made further out."""
     kind = saved["node"]
     if kind == "under":
         new = {key: saved[key] for key in _WORDS if saved.get(key) not in (None, declared.get(key))}
@@ -203,7 +203,7 @@ def _numbers(saved: Saved) -> Iterator[tuple[str, str]]:
 
 
 def _short(value: object) -> str:
-    """A number that was typed, as it was; one that was computed, to six digits."""
+    """A typed number unchanged; a computed one to six digits."""
     text = str(value)
     try:
         return text if len(text) <= _LONG else f"about {float(Fraction(text)):.6g}"
@@ -227,7 +227,7 @@ _GRADES = {
 
 
 def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = True) -> str:
-    """Who gets what guarantee, under which adjacency, for which mechanism, and how it is known.
+    """The guarantee in one sentence: for whom, under which adjacency, for which plan, and its grade.
 
     Where it does not hold, because an assumption is violated, the sentence says so of itself.
     """
@@ -265,7 +265,7 @@ def version() -> str:
 
 
 def uncovered(answer: Answer, about: About) -> tuple[str, ...]:
-    """One sentence for each thing that a reader may think is covered; the plan's own words first."""
+    """What the guarantee does not cover, one sentence each; the plan's own words come first."""
     stated = (
         (
             *("Tuning", about.tuning),

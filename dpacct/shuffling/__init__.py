@@ -1,1 +1,1 @@
-"""Shuffling: what many randomised messages tell when nobody knows who sent which."""
+"""Shuffling: the privacy of randomised messages whose senders are hidden."""

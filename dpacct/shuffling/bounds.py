@@ -49,7 +49,7 @@ class Bound:
     _epsilons: dict[float, float] = field(default_factory=dict, repr=False)
 
     def log_delta(self, epsilon: float) -> float:
-        """log delta at this epsilon: nothing is left from eps0 on."""
+        """log delta at this epsilon; -inf from eps0 on."""
         return -math.inf if epsilon >= self.eps0 else self.of_epsilon(epsilon)
 
     def epsilon(self, log_target: float) -> float:
@@ -63,7 +63,7 @@ class Bound:
 
 
 def numeric(letters: Letters, *, upper: bool) -> Bound:
-    """The pair of these letters, counted: an upper bound, or (a realised one, not `upper`) a lower one."""
+    """The bound from the counted pair of these letters: an upper bound, or a lower one without `upper`."""
     mixed = mixture(letters, upper, MANY_BLOCKS if letters.other > 0.0 else BLOCKS)
     name, basis = "feldman2022.clones", CLONES
     if letters.clones:
@@ -76,7 +76,7 @@ def numeric(letters: Letters, *, upper: bool) -> Bound:
 
 
 def local(eps0: float) -> Bound:
-    """Each message alone, as if nothing were shuffled: the fallback that always holds."""
+    """The bound of each message alone, as if nothing were shuffled: the fallback that always holds."""
 
     def log_delta(epsilon: float) -> float:
         fall = math.exp(-eps0)
@@ -91,7 +91,7 @@ def local(eps0: float) -> Bound:
 
 
 def _of_delta(name: str, basis: Citation, at: Callable[[float], float], eps0: float) -> Bound:
-    """From a formula for delta at an epsilon in (0, eps0), falling in epsilon."""
+    """A bound from a formula for delta that decreases in epsilon on (0, eps0)."""
 
     def log_delta(epsilon: float) -> float:
         value = at(epsilon) if epsilon > 0.0 else 1.0
@@ -103,7 +103,7 @@ def _of_delta(name: str, basis: Citation, at: Callable[[float], float], eps0: fl
 def _of_epsilon(
     name: str, basis: Citation, at: Callable[[float], float | None], eps0: float
 ) -> Bound:
-    """From a formula for epsilon at a delta, None outside its domain; without it eps0 holds."""
+    """A bound from a formula for epsilon at a delta; where the formula is None, eps0 holds."""
 
     def epsilon(log_target: float) -> float:
         result = at(math.exp(log_target)) if _TINY < log_target < 0.0 else None

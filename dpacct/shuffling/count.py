@@ -15,7 +15,7 @@ from dpacct.pld.stable import Floats
 
 @dataclass(frozen=True)
 class Count:
-    """One client answers one, and all the others zero, against all zero: the law of the ones.
+    """The number of ones if one client holds one and all others zero, against all zero.
 
     A client takes part with probability `rate`. `swapped` exchanges the two. The number of zeros, which a
     shuffle shows as well, is left out for rates below 1: what is computed is realised, and a lower bound of
@@ -36,7 +36,7 @@ class Count:
 
     @property
     def largest_loss(self) -> float:
-        """No outcome tells more than one answer does."""
+        """The largest loss: no outcome reveals more than one unshuffled answer."""
         return self.eps0
 
     def outcomes(self) -> tuple[Floats, Floats, Floats]:

@@ -1,4 +1,4 @@
-"""Shuffled binary response at the worst of all inputs: as many ones among the other clients as tell most.
+"""Shuffled binary response at the worst inputs of the other clients.
 
 Clients whose inputs are not known are left out: to show their messages is post-processing backwards. So
 delta with fewer others bounds all numbers of ones of an interval, and intervals are cut until the bound is
@@ -68,7 +68,7 @@ class Inputs:
 
     @property
     def _likely(self) -> Floats:
-        """Numbers of ones that tell most, but for the rounding of thresholds."""
+        """Candidates for the worst number of ones, up to the rounding of thresholds."""
         others = self.clients - 1
         return np.array([0.0, others // 2, others])
 

@@ -1,4 +1,4 @@
-"""What the table of a mixture leaves out, as points that tell at least as much.
+"""Points that dominate the part of a mixture that its table leaves out.
 
 A table follows each binomial law to e^LOG_CUT. Beyond, tails are cut into levels; a level's probability is
 bounded at its near end (Bernstein, Hoeffding), and its loss at its far end. So moments of high order stay
@@ -25,7 +25,7 @@ Level = tuple[float, float, float]  # (first, last, log of a bound of its probab
 
 
 def _log_beyond(gap: float, trials: float, chance: float) -> float:
-    """Bernstein: log Pr of a count that is this far from its mean, at most."""
+    """Bernstein's bound on log Pr of a count this far from its mean."""
     variance = trials * chance * (1.0 - chance)
     return -0.5 * gap * gap / (variance + gap / 3.0) if gap > 0.0 else 0.0
 

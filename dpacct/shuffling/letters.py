@@ -1,4 +1,4 @@
-"""What the messages of a shuffle amount to: two telling letters, others that hide, and a known rest.
+"""The letters of a shuffle's messages: two that reveal the sender's value, and others that hide it.
 
 After the reduction of docs/theory/shuffling.md every client sends, independently,
 
@@ -30,7 +30,7 @@ _PART = Fraction(1, 10**15)
 
 @dataclass(frozen=True)
 class Letters:
-    """The letters of `clients` messages; `eps0` is what the letter 0 tells of its sender.
+    """The letters of `clients` messages; `eps0` is the privacy loss of the letter 0.
 
     `answers` = 0: any eps0-DP randomiser, at its worst; k >= 2: randomised response on k answers, the others
     arbitrary (`realised` False: an upper bound) or all holding one third answer (`realised`: k >= 3). A
@@ -47,7 +47,7 @@ class Letters:
 
     @property
     def largest_loss(self) -> float:
-        """No outcome tells more than one message does."""
+        """The largest loss: no outcome reveals more than one unshuffled message."""
         return self.eps0
 
     @property
@@ -56,7 +56,7 @@ class Letters:
 
     @property
     def share(self) -> float:
-        """Of each of the two letters, from a client that is not the differing one."""
+        """The probability of each of the two letters from a client other than the differing one."""
         fall = self._fall
         if self.clones:
             return 0.5 * fall
@@ -65,7 +65,7 @@ class Letters:
 
     @property
     def other(self) -> float:
-        """Of letters that the differing client sends as often as the rest do."""
+        """The probability of letters that the differing client sends as often as the others do."""
         absent = 1.0 - self.rate
         if not self.answers or self.clones:
             return absent
@@ -75,7 +75,7 @@ class Letters:
 
     @property
     def rest_weight(self) -> float:
-        """How much likelier the differing client is to send what is left, than the others are."""
+        """The likelihood ratio of the remaining letters, between the differing client and the others."""
         return self._fall if self.realised else 0.0
 
     @property

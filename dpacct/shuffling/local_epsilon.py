@@ -1,4 +1,4 @@
-"""The other way round: the largest eps0 of each client that a shuffle brings down to a target."""
+"""The largest eps0 of each client for which the shuffled messages meet a target."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class ShufflePair(Pair):
         count: Count | None,
         basis: tuple[Citation, ...],
     ) -> ShufflePair:
-        """Every client's message is in the shuffle, or is by its own coin."""
+        """The pair of a shuffle that every client joins, or joins by its own coin."""
 
         def below(rate: float) -> Ways:
             if rate < 1.0:

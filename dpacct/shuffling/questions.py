@@ -1,4 +1,4 @@
-"""What one shuffle answers: the smallest of all upper bounds, above what randomised response realises."""
+"""Questions about one shuffle: the smallest upper bound, and the lower end by randomised response."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def upper_bounds(shuffle: Shuffle) -> list[Bound]:
 
 
 def lower_bounds(shuffle: Shuffle) -> list[Bound]:
-    """What shuffled randomised response leaks at least."""
+    """Lower bounds from shuffled randomised response."""
     n, eps0, rate = int(shuffle.clients), float(shuffle.eps0), float(shuffle.rate)
     answers = int(shuffle.k or 0)
     results = []
@@ -71,7 +71,7 @@ def lower_bounds(shuffle: Shuffle) -> list[Bound]:
 
 
 def inputs_of(shuffle: Shuffle) -> Inputs | None:
-    """Binary response of everybody, which is known exactly."""
+    """The shuffle of binary responses of all clients, which is known exactly; else None."""
     if shuffle.k != 2 or shuffle.rate != 1:
         return None
     return Inputs(int(shuffle.clients), float(shuffle.eps0))
@@ -99,25 +99,25 @@ class Question:
         return cls(shuffle, quantity, float(exact), exact >= shuffle.eps0, word)
 
     def by(self, bound: Bound) -> float:
-        """The number that a bound gives to this question."""
+        """The number that a bound gives for this question."""
         if self.quantity == "epsilon":
             return min(bound.epsilon(self.at), float(self.shuffle.eps0))
         return -math.inf if self.past else bound.log_delta(self.at)
 
     def counted(self, binary: Inputs) -> tuple[float, float]:
-        """Both ends, exactly."""
+        """Both ends of the exact count."""
         if self.quantity == "epsilon":
             return binary.epsilon(self.at)
         return (-math.inf, -math.inf) if self.past else binary.log_delta(self.at)
 
     def useless(self, value: float) -> bool:
-        """Whether this says no more than the randomiser alone."""
+        """Whether this is no better than the randomiser's own guarantee."""
         return value > self.by(bounds.local(float(self.shuffle.eps0)))
 
     def answer(
         self, bound: Bound, value: float, lower: float | None, started: float, *basis: Citation
     ) -> Answer:
-        """The value in words; without a lower end it is an upper bound."""
+        """The value as an `Answer`; without a lower end it is an upper bound."""
         log_value = None
         if self.quantity == "delta":
             log_value = value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Shuffle: many clients' messages, each randomised by its sender, in an order that tells nothing."""
+"""Shuffle: randomised messages of many clients in a random order."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Shuffle(Mechanism, kind="shuffle"):
         return ShufflePair.of_letters(letters, least, count, basis)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """Who is trusted with what."""
+        """The assumptions about clients and shuffler."""
         kind = (
             f"randomised response on {self.k} answers" if self.k else "one and the same randomiser"
         )

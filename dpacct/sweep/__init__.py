@@ -1,1 +1,1 @@
-"""Grids of questions: axes, a journal that survives a kill, processes side by side, a table."""
+"""Sweeps: a grid of questions, a journal that survives a kill, parallel processes, a table."""

@@ -170,7 +170,7 @@ class Grid:
         return tuple(results[axis.name] for axis in self.axes)
 
     def fingerprint(self, version: str, *files: bytes) -> str:
-        """What tells this grid, answered by this version from these files, from every other."""
+        """A hash of the grid, its files and the version of dpacct."""
         results = [
             version,
             self.command,

@@ -1,4 +1,4 @@
-"""Rows that are done, in a file that a kill at any moment cannot spoil.
+"""The journal of a sweep: finished rows in a file that survives a kill at any moment.
 
 The first line names the sweep; each further one holds a row behind its checksum. Lines are only
 ever appended. One that was cut off, or changed since, fails its checksum and is computed again.
@@ -59,7 +59,7 @@ class Journal:
         self._write(b"".join(lines))
 
     def remove(self) -> None:
-        """Delete the file: its rows are elsewhere now."""
+        """Delete the journal, once its rows are stored elsewhere."""
         self.path.unlink(missing_ok=True)
 
     def _write(self, data: bytes) -> None:

@@ -16,7 +16,7 @@ from dpacct.sweep.grid import Row
 
 
 class Killed(RuntimeError):
-    """A process that computed rows is no more."""
+    """A process that computed rows has died."""
 
 
 Task = Callable[[tuple[str, ...]], Row]
@@ -64,7 +64,7 @@ def _left(begun: float, done: int, count: int) -> float:
 
 
 def _alone(task: Task, waiting: Iterator[tuple[int, tuple[str, ...]]]) -> Numbered:
-    """As many rows as fit into a moment."""
+    """Compute as many rows as fit into a fraction of a second."""
     until = time.monotonic() + _CHUNK
     chunk: Numbered = []
     for number, point in waiting:
@@ -104,7 +104,7 @@ def _chunk(task: Task, points: list[tuple[int, tuple[str, ...]]]) -> Numbered:
 
 
 def _prepare() -> None:
-    """A process of ours: warnings are no answers (numpy's are errors), Ctrl-C the first one's business."""
+    """Prepare a worker process: NumPy's warnings are errors, and Ctrl-C is left to the main process."""
     warnings.simplefilter("ignore")
     warnings.simplefilter("error", RuntimeWarning)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -112,7 +112,7 @@ def _prepare() -> None:
 
 
 def _leave_with_the_first() -> None:
-    """Where the first process is killed, its pool waits for work that never comes: end it."""
+    """End this worker when the main process dies; its pool would wait for work forever."""
     first = parent_process()
     if first is not None:
         first.join()

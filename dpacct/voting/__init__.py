@@ -1,1 +1,1 @@
-"""What answers by vote cost: noisy argmaxes of the votes of teachers, agents or their neighbours."""
+"""Voting: the privacy cost of noisy argmaxes of the votes of teachers, agents or neighbours."""

@@ -1,4 +1,4 @@
-"""What an attack's scores show, beside what is proven."""
+"""Lower bounds on epsilon from an attack's scores."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Audit(Command):
 
 
 def _thresholds(said: str) -> str | list[float]:
-    """The word, or the numbers."""
+    """The rule for the thresholds: a word or numbers."""
     parts = said.split(",")
     try:
         return [float(number(part.strip())) for part in parts]
@@ -130,7 +130,7 @@ def _thresholds(said: str) -> str | list[float]:
 
 
 def _lines(audit: Found) -> Iterator[str]:
-    """The first screen."""
+    """The lines of the first screen."""
     from dpacct.cli.screens import KNOWN, aligned, labelled, protected
     from dpacct.declare.number import rounded
 

@@ -1,4 +1,4 @@
-"""Whether a plan stays within limits, and is the one that was reported and run."""
+"""Check a plan against limits, its report and its ledger."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SLACK = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at; `violates` marks a failure that is an assumption known to be false."""
+    """The result of one check; `violates` marks an assumption known to be false."""
 
     name: str
     holds: bool
@@ -44,7 +44,7 @@ class Finding:
 
 
 class Check(Command):
-    """Fail if a plan spends more than it may, or is not the one of a report or of a ledger.
+    """Fail if a plan exceeds its limits, or differs from its report or its ledger.
 
     PLAN is a file as `dpacct report` reads it. Exits with 0 if everything holds, with 6 if an assumption
     is violated (by the plan's own word, or by what a ledger found), else with 11 if anything fails: for a
@@ -89,7 +89,7 @@ class Check(Command):
     )
 
     def answer(self) -> Result:
-        """Look at everything that was asked for."""
+        """Run every check that the options ask for."""
         if all(
             self.values[name] is None for name in ("max_epsilon", "max_delta", "ledger", "against")
         ):
@@ -162,7 +162,7 @@ def _guarantee(file: PlanFile, node: Node, delta: Fraction) -> Answer:
 
 
 def _violations(file: PlanFile) -> Iterator[Finding]:
-    """What the plan itself says is not so."""
+    """The assumptions that the plan itself declares violated."""
     for name, declared in file.assumptions.items():
         if declared.status is AssumptionStatus.VIOLATED:
             words = declared.evidence or "the plan says so"
@@ -170,7 +170,7 @@ def _violations(file: PlanFile) -> Iterator[Finding]:
 
 
 def _drift(path: str, node: Node, answer: Answer, delta: Fraction) -> Iterator[Finding]:
-    """Whether a report, or an answer, is of this plan and of no smaller epsilon."""
+    """Check that a report or an answer is about this plan and states no smaller epsilon."""
     from dpacct import from_dict
     from dpacct.cli.screens import leading, short
 

@@ -1,4 +1,4 @@
-"""BibTeX of what an answer used."""
+"""BibTeX of an answer's sources."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Cite(Command):
     )
 
     def answer(self) -> Result:
-        """Find the sources."""
+        """Print the sources as BibTeX."""
         from dpacct.bibliography import bibtex, entry, itself
         from dpacct.report.sources import merged, works
 
@@ -84,7 +84,7 @@ class Cite(Command):
 
 
 def _sources(word: str) -> list[Source]:
-    """What one argument cites."""
+    """The works that one argument cites."""
     from dpacct.bibliography import reference
     from dpacct.bibliography import works as bibliography
     from dpacct.citations import Citation, by_id
@@ -130,7 +130,7 @@ def _plan(path: str) -> list[Source]:
 
 
 def _example(method: str) -> Answer:
-    """An answer of a method, for the basis that it names: of a plan to which every one applies."""
+    """An answer by this method for a sample plan, to read its basis from."""
     import dpacct as dp
 
     return (dp.Gaussian(sigma=1) * 2).epsilon(delta="1e-5", method=method)

@@ -1,4 +1,4 @@
-"""Every method side by side."""
+"""Every method that applies, side by side."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Compare(Command):
     )
 
     def answer(self) -> Result:
-        """Ask every method."""
+        """Answer by every method."""
         answers, stated = self._ask()
         first = must_be_finite(answers[0])
         answers = tuple(answer for answer in answers if math.isfinite(float(answer)))

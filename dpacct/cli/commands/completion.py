@@ -28,7 +28,7 @@ class Completion(Command):
     )
 
     def answer(self) -> Result:
-        """Ask click for the script."""
+        """The completion script, from click."""
         from click.shell_completion import ShellComplete, get_completion_class
 
         from dpacct.cli.root import COMPLETE_VARIABLE, root

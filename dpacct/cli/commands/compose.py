@@ -43,7 +43,7 @@ class Compose(Asked):
     )
 
     def answer(self) -> Result:
-        """Read, and ask."""
+        """Read the file and answer its question."""
         from dpacct.answer.ask import Delta, Epsilon, ask
         from dpacct.cli.screens import of_delta, of_epsilon
         from dpacct.cli.words import read_plan

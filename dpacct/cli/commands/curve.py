@@ -84,7 +84,7 @@ class Curve(Command):
     )
 
     def answer(self) -> Result:
-        """Compute, and write the file."""
+        """Compute the curve and write the file."""
         from dpacct.cli.picture import in_terminal, shows_pictures, writable, write_chart
 
         if self.as_json + self.as_csv + self.as_text > 1:
@@ -171,7 +171,7 @@ def chart(wish: Curve) -> tuple[Chart, list[str]]:
 
 
 def _ends(wish: Curve, start: float, stop: Callable[[], float] | float) -> tuple[float, float]:
-    """Both ends of the axis; refuses an empty range, and one that the kind can't have."""
+    """Both ends of the axis; an empty range or one outside the kind's domain is refused."""
     first = start if wish.start is None else float(wish.start)
     if wish.stop is not None:
         last = float(wish.stop)

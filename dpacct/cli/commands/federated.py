@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Federated(Command):
-    """Account a federated plan: epsilon, or with --eps the noise for it.
+    """Compute the epsilon of a federated plan, or with --eps the noise for a target.
 
     prifedsync protects one record of a client from one other client (weak) and from all of them
     (strong); udp-fl a record of each client, by its own budget; the others protect a whole client. A
@@ -54,7 +54,7 @@ class Federated(Command):
 
     @classmethod
     def groups(cls) -> dict[str, Group]:
-        """With the settings of all algorithms."""
+        """The options, with the settings of all algorithms."""
         settings = plans.settings()
         for name, each in settings.items():
             each.__set_name__(cls, name)

@@ -1,4 +1,4 @@
-"""What a budget file counts, and whether it is whole."""
+"""What a ledger counts, and whether its files are intact."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class LedgerFile(Command):
 
 
 def _facts(ledger: Ledger) -> dict[str, Any]:
-    """The lines that every action prints."""
+    """The lines that all actions print."""
     return {
         "path": str(ledger.path),
         "id": ledger.header["id"],
@@ -135,7 +135,7 @@ def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
 
 
 def _ends(outcomes: Mapping[str, int]) -> str:
-    """How the intents ended, where anybody noted it: `spend` does not, `release` does."""
+    """How the recorded releases ended, where that was noted (by `release`, not by `spend`)."""
     noted = [f"{count} {end}" for end, count in outcomes.items() if count and end != "unknown"]
     if not noted:
         return ""
@@ -144,7 +144,7 @@ def _ends(outcomes: Mapping[str, int]) -> str:
 
 
 def _left(ledger: Ledger) -> str:
-    """What can still be released, as far as one number says it."""
+    """What can still be released, as one number."""
     remaining = ledger.remaining
     epsilon = f"epsilon {down(remaining.epsilon, 6)}"
     if ledger.rule != "planned":

@@ -37,7 +37,7 @@ class PowerDomain(Domain[Power]):
 
     @property
     def words(self) -> str:
-        """Both, in the form in which they are typed."""
+        """Both rates in the form in which they are typed."""
         return "a true positive rate at a false positive rate, such as 0.01@0.001"
 
     def check(
@@ -56,7 +56,7 @@ POWER = PowerDomain()
 
 
 def _in_other_words(answer: Answer, stated: Stated) -> dict[str, float]:
-    """The same noise per clip, and in the data's own units when the clipping norm is known.
+    """The noise per clip and, if the clipping norm is known, in the data's units.
 
     The sensitivity of a clipped sum is clip_factor * clip (twice the clip under replace-one).
     """
@@ -70,7 +70,7 @@ def _in_other_words(answer: Answer, stated: Stated) -> dict[str, float]:
 
 
 def _to_save(answer: Answer, stated: Stated) -> dict[str, float]:
-    """The noise as a plan file has it: Gaussian noise as libraries take it, and whatever goes with a clip."""
+    """The noise for a plan file: a noise multiplier for Gaussian noise and wherever a clip is given."""
     if stated.kind.kind == "gaussian" or (
         stated.kind.kind == "laplace" and stated.clip is not None
     ):
@@ -114,7 +114,7 @@ class Noise(AskedOfPlan):
 
     @classmethod
     def hidden(cls) -> frozenset[str]:
-        """What says how much noise there is, which is what is looked for."""
+        """The options for the amount of noise, which this command computes."""
         return sizes()
 
     def answer(self) -> Result:

@@ -108,7 +108,7 @@ class Pate(Command):
     )
 
     def run(self) -> None:
-        """Count, and print; a terminal sees what is being done."""
+        """Count the votes and print the cost, with progress on a terminal."""
         if not sys.stderr.isatty():
             super().run()
             return
@@ -119,7 +119,7 @@ class Pate(Command):
             super().run()
 
     def answer(self) -> Result:
-        """Count the votes, and what they cost."""
+        """Compute the cost of the votes."""
         aggregator = self._aggregator()
         self._check_together()
         votes, baseline = self._read()
@@ -150,7 +150,7 @@ class Pate(Command):
         )
 
     def _published(self, aggregator: Aggregator, votes: Votes, baseline: Any) -> Result:
-        """What may be shown to everybody."""
+        """The sanitized result, which may be published."""
         sanitized = aggregator.sanitized(
             votes,
             self.delta,
@@ -195,7 +195,7 @@ class Pate(Command):
         return kind.read(said, self.option)
 
     def _read(self) -> tuple[Votes, Any]:
-        """The votes, and what the student expects."""
+        """The votes and the student's expectations."""
         from dpacct.voting.votes import Votes
         from dpacct.voting.votes_file import read_rows
 
@@ -257,7 +257,7 @@ def _as_json(cost: VotingCost, top: int) -> dict[str, Any]:
 
 
 def _lines_of(cost: VotingCost, top: int) -> list[str]:
-    """The answers, every method, the costliest queries."""
+    """The lines with the answers, every method and the costliest queries."""
     votes = cost.votes
     lines = _first(cost.data_independent, cost.delta, cost.aggregator, votes)
     rows = [
@@ -285,7 +285,7 @@ def _lines_of(cost: VotingCost, top: int) -> list[str]:
 
 
 def _first(answer: Answer, delta: Fraction, aggregator: Aggregator, votes: Votes) -> list[str]:
-    """The epsilon that may be published, what it is of, and what must be true."""
+    """The first screen: the epsilon that may be published, its plan and its assumptions."""
     screen = replace(
         of_epsilon(answer, delta),
         plan=f"{votes.queries:,} queries, {votes.classes:,} classes: {aggregator}",
@@ -295,7 +295,7 @@ def _first(answer: Answer, delta: Fraction, aggregator: Aggregator, votes: Votes
 
 
 def _trusts(of_votes: Answer, beside: Answer) -> list[str]:
-    """What a number computed from the votes assumes beyond what the first one does."""
+    """The further assumptions of a number computed from the votes."""
     more = [each.text for each in of_votes.assumptions if each not in beside.assumptions]
     return [f"  for these votes: {text}" for text in more]
 
@@ -328,7 +328,7 @@ def _costliest(cost: VotingCost, top: int) -> list[str]:
 def _sanitized_json(
     aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, whatever: Answer
 ) -> dict[str, Any]:
-    """The JSON object, with nothing in it that is private."""
+    """The JSON object, without anything private."""
     body = _about(aggregator, votes, delta)
     return body | {
         "data_independent": within(whatever),
@@ -348,7 +348,7 @@ def _sanitized_json(
 def _sanitized_lines(
     aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, whatever: Answer
 ) -> list[str]:
-    """What may be published, and how it was made."""
+    """The lines of the sanitized result."""
     lead = min((sanitized.answer, whatever), key=float)
     lines = _first(lead, delta, aggregator, votes)
     lines += aligned(

@@ -46,7 +46,7 @@ _MISSING = {
 
 
 class StatedReport(Command):
-    """State what a plan guarantees, how well that is known, and on what it rests.
+    """State what a plan guarantees, how well that is known, and under which assumptions.
 
     PLAN is a file: a plan of steps, one of dpacct federated, or the JSON of an answer; without it the
     options state the plan. It must say its unit, adjacency and delta (an algorithm of dpacct federated
@@ -96,7 +96,7 @@ class StatedReport(Command):
     )
 
     def answer(self) -> Result:
-        """Write the report, to a file if asked."""
+        """Write the report, to a file if one is named."""
         chosen = _format(self.output, self.form, self.as_json)
         file = self._file()
         report = _report(self, file)
@@ -133,7 +133,7 @@ class StatedReport(Command):
         )
 
     def _file(self) -> PlanFile:
-        """What the file says, or the options."""
+        """The stated plan, from the file or the options."""
         stated = [name for name in self.typed if name not in Meaning.parameters]
         if self.plan_file is None:
             if not stated:
@@ -212,7 +212,7 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
 
 
 def ledger_checks(path: str, plan: Node) -> tuple[Assumption, ...]:
-    """What a ledger found, and whether it counted no more than the plan."""
+    """The ledger's checks, and whether it counted no more than the plan."""
     from dpacct import Ledger
     from dpacct.vocabulary import Assumption, AssumptionStatus
 

@@ -1,4 +1,4 @@
-"""The same privacy as attack success."""
+"""The privacy of a plan as attack success."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ALARMS = tuple(Fraction(1, 10**power) for power in (1, 2, 3))
 
 
 class Risk(Command):
-    """Bound what any attack on a plan can achieve, whatever it knows beside the release.
+    """Bound the success of every attack on a plan, whatever else the attacker knows.
 
     Membership advantage (true minus false positive rate), accuracy at a prior, and for each false
     positive rate the true positive rate and the precision. All are rounded up.
@@ -50,7 +50,7 @@ class Risk(Command):
     )
 
     def answer(self) -> Result:
-        """What attacks can achieve at most."""
+        """Upper bounds on the success of attacks."""
         from dpacct.risk import Risk as Attacks
 
         stated = self.stated()

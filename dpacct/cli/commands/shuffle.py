@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Shuffling(Command):
-    """Bound what shuffling the messages of many clients leaves of their local privacy.
+    """Bound the privacy loss of clients whose messages are shuffled.
 
     Give --delta for epsilon, --eps for delta, or both (and no --eps0) for the largest eps0 that meets them.
     The smallest valid bound is the answer, named in its basis; the lower end is what shuffled randomised
@@ -76,7 +76,7 @@ class Shuffling(Command):
     )
 
     def answer(self) -> Result:
-        """By the question that the target asks."""
+        """Answer for epsilon, delta or eps0, depending on the target."""
         if self.gamma is not None:
             raise OutsideDomain(
                 "--gamma, a Renyi level of the randomiser, cannot be amplified by shuffling: the theorems"
@@ -107,7 +107,7 @@ class Shuffling(Command):
         raise Usage(f"{message}, and not both with --eps0", argument=missing)
 
     def _shuffle(self) -> dict[str, Any]:
-        """What a shuffle is given beside the privacy of each message."""
+        """The parameters of the shuffle other than eps0."""
         answers = None if self.mechanism != "rr" else self.k or 2
         return {"clients": self.clients, "k": answers, "rate": self.rate}
 
@@ -136,7 +136,7 @@ class Shuffling(Command):
 
 
 def _asked(shuffle: Shuffle, rounds: int, question: Question) -> tuple[Answer, ...]:
-    """The answer, and all other bounds."""
+    """The answer with all other bounds as alternatives."""
     from dpacct.shuffling.questions import compare, of_rounds
 
     ((_, at),) = question.settings.items()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Sweep(Command):
-    """Put a command to every point of a grid of its options.
+    """Run a command at every point of a grid of its options.
 
     PLAN is a TOML file with the command, its fixed options and its axes (- for standard input). A row
     that has no answer carries the exit code and the sentence that the command would have given.
@@ -60,7 +60,7 @@ class Sweep(Command):
     )
 
     def answer(self) -> Result:
-        """Ask at every point, and write the files."""
+        """Run the command at every point and write the files."""
         paths = [writable(output) for output in self.outputs]
         grid, asking, method = read_sweep(self.plan_file)
         drawn = any(path.suffix.lower() in PICTURES for path in paths)
@@ -82,7 +82,7 @@ class Sweep(Command):
         return Result(table.to_dict, lines, lines, notes=notes)
 
     def _check_picture(self, grid: Grid) -> None:
-        """Refuse a picture that cannot be, before the work."""
+        """Refuse an impossible picture before any work is done."""
         from dpacct.report.plots.grid import must_fit
 
         must_fit(grid, curves=self.picture == "curves")
@@ -99,7 +99,7 @@ class Sweep(Command):
 
 
 class _Interrupted(DpacctError):
-    """Not all rows are done."""
+    """The sweep was interrupted before all rows were done."""
 
     kind = "interrupted"
     exit_code = ExitStatus.INTERRUPTED

@@ -70,7 +70,7 @@ class Tables(Command):
 
 @dataclass(frozen=True)
 class Row:
-    """A cell, the number under the table's conventions, and the two ends of the truth."""
+    """A table cell, the number recomputed under the table's conventions, and the true interval."""
 
     cell: Cell
     computed: float
@@ -78,7 +78,7 @@ class Row:
 
     @property
     def matches(self) -> bool:
-        """Whether the printed digits come out."""
+        """Whether the recomputed number agrees with all printed digits."""
         return self.cell.matches(self.computed)
 
 

@@ -1,4 +1,4 @@
-"""What the papers state, and whether it holds."""
+"""The papers' statements, and which of them hold."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Theorems(Command):
     )
 
     def answer(self) -> Result:
-        """Look it up, or evaluate it."""
+        """List, show or evaluate, as the action says."""
         action, rest = (self.words[0], self.words[1:]) if self.words else ("list", ())
         if action == "list":
             return _list(rest)
@@ -127,7 +127,7 @@ def _list(names: tuple[str, ...]) -> Result:
 
 
 def _paper(name: str) -> str | None:
-    """The key of the paper of that name; None where the words are no single paper's."""
+    """The key of the paper with this name; None if no paper or several have it."""
     from dpacct.papers.registry import UnknownName, named
 
     try:

@@ -69,7 +69,7 @@ class Verify(Command):
     )
 
     def run(self) -> None:
-        """Answer, and print: each statement as it is done."""
+        """Search and print each statement's result as it is done."""
         self.__dict__["listener"] = note if self.as_json else click.echo
         super().run()
 
@@ -169,7 +169,7 @@ def _certificate(path: str) -> Any:
 
 
 def _summed(count: int, surprising: Sequence[str], unjudged: Sequence[str]) -> str:
-    """The last line, in English."""
+    """The last line, which sums up the results."""
     text = f"{count} statement{'s' if count != 1 else ''}"
     if surprising:
         text += f", {len(surprising)} not as the registry says: {', '.join(surprising)}"

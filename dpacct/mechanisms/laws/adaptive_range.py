@@ -1,4 +1,4 @@
-"""Many bounded-range steps, each chosen after the outcomes so far: the worst sequence, from both sides.
+"""Adaptively chosen bounded-range steps: the worst sequence, bounded from both sides.
 
 Let f_k(x) be the largest E_P[(1 - e^{x - L})_+] of k steps of range eta, L their summed loss. The worst
 step of a given t has the two losses t and t - eta (`bounded_range`), and the next one may depend on which
@@ -88,7 +88,7 @@ class Lattice:
 
     @classmethod
     def of(cls, eta: float, steps: int) -> Lattice:
-        """As fine as the work allows."""
+        """The finest lattice that the work limit allows."""
         deviation = 0.5 * eta * math.sqrt(steps)
         reach = min(_REACH * deviation + 0.5 * deviation**2 + eta, steps * eta)
         affordable = math.sqrt(_WORK * eta / (steps * reach))
@@ -135,7 +135,7 @@ class Worst:
         return cls(lattice, above[:nodes], below[:nodes])
 
     def profile(self) -> tuple[Floats, Floats]:
-        """Upper ends of f at the nodes, and beyond them, up to where it is 0."""
+        """Upper ends of f at the nodes, continued to where f is 0."""
         lattice, last = self.lattice, self.lattice.steps * self.lattice.eta
         x = lattice.step * np.arange(lattice.nodes)
         values = self.upper * (1.0 + _SUMMED)
@@ -224,7 +224,7 @@ def _below(eta: float, steps: int, count: int) -> tuple[LossDistribution, ...]:
 
 @lru_cache(maxsize=16)
 def _block(eta: float, steps: int) -> Pairs:
-    """So many steps as one."""
+    """`count` steps as one."""
     if steps == 1:
         upper = bounded_range_pair(eta).ways
     else:

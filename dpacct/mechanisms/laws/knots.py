@@ -1,4 +1,4 @@
-"""Pairs from curves: the worst pair that a privacy profile or a trade-off function still allows.
+"""Pairs from curves: the worst pair that a privacy profile or a trade-off function allows.
 
 With t = e^eps, a profile H(t) = E[(dP/dQ - t)_+] is convex, falls from 1 at t = 0, and is its own
 mirror image for a guarantee that holds both ways: H(1/t) = 1 - (1 - H(t))/t. Known at some points

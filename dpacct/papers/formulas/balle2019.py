@@ -14,7 +14,7 @@ __all__ = ["bennett", "bennett_rr", "counted", "counted_answers", "hoeffding", "
 
 @oracle("hoeffding", "bennett", draws=400, within=1e-8)
 def counted(eps0: float, epsilon: float, clients: int) -> Ends | None:
-    """Counts of shuffled randomised response on two and three answers: some mechanism leaks this."""
+    """A lower bound of delta, from counts of shuffled randomised response on two and three answers."""
     few = clients <= truths.MOST_COUNTED
     return truths.exact_enough(truths.shuffled_delta(epsilon, eps0, clients)) if few else None
 

@@ -23,7 +23,7 @@ _MOST = 1_000_000
 
 
 class BallsInBins(Sampler, kind="balls-in-bins"):
-    """Whole epochs of `bins` steps: each unit falls into one bin, and is in the step of that bin only.
+    """Whole epochs of `bins` steps: each unit is in one random step of each epoch.
 
     `BallsInBins(t)(noise)` is one epoch of t steps; with `epochs`, the bins are kept for so many passes over
     them, and `* n` draws them afresh n times. The noise of each step is Gaussian. Neighbours differ by a
@@ -52,12 +52,12 @@ class BallsInBins(Sampler, kind="balls-in-bins"):
 
     @property
     def rate(self) -> Fraction:
-        """Of one step."""
+        """The sampling rate of one step."""
         return Fraction(1, self.bins)
 
     @classmethod
     def stated(cls, rate: Fraction, steps: Steps, call: Call) -> BallsInBins:
-        """As many bins as an epoch has steps: batches of a data loader, or 1 / rate."""
+        """The sampler with as many bins as an epoch has steps: a loader's batches, or 1 / rate."""
         if steps.batches is not None:
             rate = Fraction(1, steps.batches)
         if rate.numerator != 1 or not 2 <= rate.denominator <= _MOST:
@@ -69,21 +69,21 @@ class BallsInBins(Sampler, kind="balls-in-bins"):
         return cls(rate.denominator)
 
     def steps(self, node: Node, count: int) -> Node:
-        """As many epochs as hold these steps: one that is begun counts as a whole one."""
+        """The plan of as many epochs as hold these steps; a started epoch counts in full."""
         return self(node) * -(-count // self.bins)
 
     def check_count(self, count: int, call: Call) -> None:
-        """Whole epochs: what part of one spends is not known."""
+        """Refuse a number of steps that is not a whole number of epochs."""
         if count % self.bins:
             message = f"{call('steps')} must be whole epochs of {self.bins:,} steps for {self.kind} sampling"
             raise InvalidArgument(f"{message}, got {count:,}", argument=call("steps"))
 
     def within(self, outer: Sampler) -> None:
-        """No coin of the unit is one of its bins."""
+        """None: Poisson sampling inside an epoch has no equivalent single sampler."""
         return
 
     def check_inner(self, leaf: object) -> None:
-        """Several kinds of noise in one bin have no pair here."""
+        """Refuse several kinds of noise in one bin, for which no pair is implemented."""
         message = "bins are for Gaussian noise alone: of other plans the pair is not known"
         raise Unsupported(message, argument="plan")
 

@@ -31,7 +31,7 @@ class HeldSample:
     name: str
 
     def __call__(self, node: Node) -> Node:
-        """What runs on the sample; a plan, once here."""
+        """The plan on the sample, one of its uses."""
         anything: object = node
         if not isinstance(anything, Node):
             message = (
@@ -55,7 +55,7 @@ class OnHeld(Leaf, kind="held"):
     node: Node
 
     def __post_init__(self) -> None:
-        """What a sample fixes, as for every sampler."""
+        """Check and set the facts, as for every sampler."""
         if not isinstance(self.name, str) or not self.name:
             message = f"name of a sample must be text that is not empty, got {shown(self.name)}"
             raise InvalidArgument(message, argument="name")
@@ -66,7 +66,7 @@ class OnHeld(Leaf, kind="held"):
     def together(
         self, gathered: tuple[tuple[Leaf, int], ...], node: Node
     ) -> tuple[tuple[Leaf, int], ...]:
-        """All uses of held samples in `node` as one release per sample, beside the rest."""
+        """The plan with all uses of each held sample as one release."""
         outside, inside = _scopes(node)
         for name in sorted(outside & inside):
             message = f"the sample {name!r} is used inside another sample and outside it"
@@ -97,7 +97,7 @@ class OnHeld(Leaf, kind="held"):
 
     @property
     def inside(self) -> tuple[Node, ...]:
-        """What this use of the sample runs."""
+        """The plan that runs in this use of the sample."""
         return (self.node,)
 
     def __repr__(self) -> str:

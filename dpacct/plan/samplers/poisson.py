@@ -34,7 +34,9 @@ class Poisson(Sampler, kind="poisson"):
     references = ("zhu2022optimal",)
     drawn = "each {unit} in a step with probability {rate}"
     means = "each record by its own coin"
-    trust = "each {unit} is sampled by its own coin (Opacus: poisson_sampling=True, not shuffle=True)"
+    trust = (
+        "each {unit} is sampled by its own coin (Opacus: poisson_sampling=True, not shuffle=True)"
+    )
     drawing = "each unit is sampled independently, with the stated rate, afresh at each release"
 
     def check_inner(self, leaf: Leaf) -> None:

@@ -54,11 +54,11 @@ class RecordsPerUser(Sampler, kind="records-per-user"):
         return cls(steps.records_per_user, rate)
 
     def within(self, outer: Sampler) -> None:
-        """No coin of the user is one of its records'."""
+        """None: a coin of the user is not equivalent to coins of its records."""
         return
 
     def check_inner(self, leaf: object) -> None:
-        """Several kinds of noise on one sample have no pair here."""
+        """Refuse several kinds of noise on one sample, for which no pair is implemented."""
         message = "records of a user are sampled for Gaussian noise alone: "
         message += "of other plans the pair is not known"
         raise Unsupported(message, argument="plan")

@@ -79,7 +79,7 @@ class Sampler(Record, ABC):
         return cls(rate)
 
     def steps(self, node: Node, count: int) -> Node:
-        """So many steps of a release, on fresh samples."""
+        """`count` steps of a release, each on a fresh sample."""
         return self(node) * count
 
     def check_count(self, count: int, call: Call) -> None:
@@ -103,7 +103,7 @@ class Sampler(Record, ABC):
         return SampledRelease(self, node) if isinstance(node, Mechanism) else Sampled(self, node)
 
     def draw(self, name: str) -> HeldSample:
-        """A sample with a name, for plans that come back to it: every use runs on the same units.
+        """A named sample, for plans that reuse it: every use runs on the same units.
 
         >>> import dpacct as dp
         >>> batch = dp.Poisson(0.1).draw("batch")
@@ -147,7 +147,7 @@ class Sampler(Record, ABC):
 
 
 class OnSample(Node):
-    """What both nodes below share: a sampler, and what runs on its sample."""
+    """Base of the two nodes below: a sampler, and the plan on its sample."""
 
     sampler: Sampler
     node: Node
@@ -169,7 +169,7 @@ class OnSample(Node):
 
     @property
     def inside(self) -> tuple[Node, ...]:
-        """What runs on the sample."""
+        """The plan on the sample."""
         return (self.node,)
 
     def __repr__(self) -> str:
@@ -194,7 +194,7 @@ class Sampled(OnSample):
     node: Node
 
     def gather(self) -> Mapping[Leaf, int]:
-        """What it amounts to: a single leaf, or the plan itself where the sample is everything.
+        """The releases: a single leaf, or those of the plan itself if the rate is 1.
 
         Gaussian releases of one sample are one sampled Gaussian; any other plan is composed first, and
         amplified as a whole. Raises `Unsupported` where neither is possible.
@@ -217,7 +217,7 @@ class SampledRelease(OnSample, Leaf):
     node: Mechanism
 
     def gather(self) -> Mapping[Leaf, int]:
-        """Itself, or the mechanism where the sample is everything."""
+        """This release, or the mechanism if the rate is 1."""
         return {self.node.in_sample(self.sampler): 1}
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
@@ -251,7 +251,7 @@ class SampledRelease(OnSample, Leaf):
 
 @dataclass(frozen=True, repr=False)
 class NestedRelease(OnSample, Leaf):
-    """All that a plan releases on one sample that is drawn once and held.
+    """Everything that a plan releases on one held sample.
 
     The law of the plan's composition is computed as one pair, and that is amplified: rates of samples
     that are held one inside the other are never multiplied over the steps.
