@@ -147,7 +147,7 @@ def effects(answer: Answer, delta: Fraction, *, quick: bool) -> dict[str, str]:
 
 
 def _epsilon(plan: Node | None, delta: Fraction) -> str:
-    """ "at most ..." for an upper bound; "" if unknown."""
+    """Words for an upper bound of epsilon; "" where it is unknown."""
     if plan is None:
         return ""
     try:

@@ -106,7 +106,7 @@ class Tilted:
 
 
 def bernstein(deep: float | Floats, variance: Floats) -> Floats:
-    """A bound (Bernstein) that a sum of centred variables in [-1, 1] exceeds with probability e^-deep at most."""
+    """Bernstein's bound for sums of centred variables in [-1, 1], exceeded with probability <= e^-deep."""
     third = deep / 3.0
     return np.asarray(third + np.sqrt(third * third + 2.0 * variance * deep))
 
