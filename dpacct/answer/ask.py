@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from dpacct.answer.answer import Answer, Answers
 from dpacct.citations import ADDED, PURE
-from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA, Integer, Real
+from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter, Record
+from dpacct.declare.words import EFFORT, MOST_EFFORT, PROOF_DIGITS
 from dpacct.errors import DpacctError, InvalidArgument, NotCertified, OutsideDomain, Unsupported
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -27,29 +28,11 @@ if TYPE_CHECKING:
     from dpacct.plan.certified import Proven
     from dpacct.plan.node import Node
 
-EFFORT = 1.5
-"""Seconds of CPU, estimated and never measured, that a proof may cost before auto takes another way."""
 DIGITS = 12
 """Digits of a proof, unless more are asked for."""
 COMPARED = ("exact", "balle_wang.theorem8", "rdp", "rdp-mironov", "clt")
 """The methods that stand beside an answer, the strongest first; the lattice, which takes a second in a
 calibration, only in `compare`."""
-METHOD_NAMES = (
-    "auto",
-    "certified",
-    "exact",
-    "rdp",
-    "rdp-mironov",
-    "clt",
-    "balle_wang.theorem8",
-    "lattice",
-    "lattice@1e-6",
-    "dp_fed_ls.theorem1",
-    "dp_fed_ls.theorem2",
-)
-"""What may be asked for by name."""
-MOST_EFFORT = Real(0, math.inf, "left")
-PROOF_DIGITS = Integer(3, 300)
 _AS_GOOD = 1e-9  # of an answer: by how much a proof may be larger and still take its place
 _WITHHELD = (": the value is withheld", ", and the value is withheld")
 

@@ -13,10 +13,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpacct.answer.answer import Answer
-from dpacct.answer.ask import EFFORT, Boundary, ask, strict
+from dpacct.answer.ask import Boundary, ask, strict
 from dpacct.declare.domain import RATE, STEPS, Real
 from dpacct.declare.number import Number, ln
-from dpacct.declare.words import Steps
+from dpacct.declare.words import EFFORT, Steps
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.vocabulary import Adjacency, Side, Strength
 

@@ -9,8 +9,9 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.ask import EFFORT, Delta, Epsilon, ask, listed
+from dpacct.answer.ask import Delta, Epsilon, ask, listed
 from dpacct.declare.number import Direction, Number, number, rounded, text
+from dpacct.declare.words import EFFORT
 from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.vocabulary import Adjacency
 

@@ -8,11 +8,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.ask import EFFORT, METHOD_NAMES, MOST_EFFORT, PROOF_DIGITS
 from dpacct.cli.command import Command, File
 from dpacct.cli.output import note, write_file
 from dpacct.declare.domain import Word
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch
+from dpacct.declare.words import EFFORT, METHOD_NAMES, MOST_EFFORT, PROOF_DIGITS
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, STEPS, Integer, Real, Word
@@ -169,3 +170,27 @@ class Target(Record):
         "D",
         known_as=("target_delta",),
     )
+
+
+# --- how an answer is looked for
+
+EFFORT = 1.5
+"""Seconds of CPU, estimated and never measured, that a proof may cost before auto takes another way."""
+METHOD_NAMES = (
+    "auto",
+    "certified",
+    "exact",
+    "rdp",
+    "rdp-mironov",
+    "clt",
+    "balle_wang.theorem8",
+    "lattice",
+    "lattice@1e-6",
+    "dp_fed_ls.theorem1",
+    "dp_fed_ls.theorem2",
+)
+"""What may be asked for by name."""
+MOST_EFFORT = Real(0, math.inf, "left")
+"""An effort, in seconds."""
+PROOF_DIGITS = Integer(3, 300)
+"""Digits that a proof may be asked for."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpacct.citations import Citation
 from dpacct.declare.number import text
 from dpacct.declare.record import Record
 from dpacct.errors import Unsupported
@@ -13,6 +12,7 @@ from dpacct.plan.node import Facts, Fields, Leaf, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
+    from dpacct.citations import Citation
     from dpacct.pld.pair import Pair, Pairs, Stated
 
 

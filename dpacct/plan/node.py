@@ -9,11 +9,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, overload
 
-from dpacct.answer.ask import EFFORT
-from dpacct.citations import Citation
 from dpacct.declare.domain import STEPS
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import card
+from dpacct.declare.words import EFFORT
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpacct.answer import Answer, Answers
+    from dpacct.citations import Citation
     from dpacct.pld.pair import Moments, Pairs, StatedPairs
 
     Numbers: TypeAlias = list[Any] | tuple[Any, ...] | NDArray[Any]

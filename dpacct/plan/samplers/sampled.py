@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpacct.citations import Citation
 from dpacct.declare.number import literal, shown, text
 from dpacct.declare.record import Record
 from dpacct.declare.words import SAMPLING
@@ -19,6 +18,7 @@ from dpacct.plan.node import READERS, Fields, Leaf, Node, agree, nested, read, t
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:
+    from dpacct.citations import Citation
     from dpacct.declare.record import Call
     from dpacct.declare.words import Steps
     from dpacct.plan.samplers.held import HeldSample
