@@ -1,32 +1,31 @@
-"""Custom: a mechanism described by the user, in one of several forms."""
+"""Custom: a mechanism described by the user: tables or densities here, curves in custom_curves.py."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dpacct.citations import BOTH_WAYS, DENSITIES, TABLES
 from dpacct.declare.domain import did_you_mean
-from dpacct.declare.number import shown
+from dpacct.declare.number import Number, exact, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
-from dpacct.plan.node import Fields
+from dpacct.plan.node import Fields, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from dpacct.pld.pair import Pair
+    import numpy as np
+    from numpy.typing import NDArray
 
-# the keyword that gives a form -> the file and the class of that form
-_FORMS = {
-    "rdp": ("custom_renyi", "CustomRenyi"),
-    "moment": ("custom_renyi", "CustomRenyi"),
-    "tables": ("custom_tables", "CustomTables"),
-    "densities": ("custom_densities", "CustomDensities"),
-    "profile": ("custom_profile", "CustomProfile"),
-    "tradeoff": ("custom_profile", "CustomTradeoff"),
-}
+    from dpacct.pld.pair import Pair, Stated
+
+# the keywords of which one gives the law, and those that may stand beside densities
+_GIVEN_BY = ("rdp", "moment", "tables", "densities", "profile", "tradeoff")
 _BESIDE = ("breaks", "symmetric")
 
 
@@ -51,30 +50,33 @@ class Custom(Mechanism):
     <Side.UPPER: 'upper'>
     """
 
-    domains: ClassVar[Any] = {}
     what: ClassVar[str] = ""
     instead: ClassVar[str] = ""  # the lists that say as much as its function
+    holds: ClassVar[tuple[str, ...]] = ()  # the attributes that it is made of
     in_files = False
+    _forms: ClassVar[dict[str, type[Custom]]] = {}  # by the keyword that gives each
+
+    def __init_subclass__(cls, given_by: Sequence[str], **more: Any) -> None:
+        super().__init_subclass__(**more)
+        Custom._forms |= dict.fromkeys(given_by, cls)
 
     def __new__(cls, **settings: Any) -> Custom:
         """Make an instance of the class for the given form."""
         if cls is not Custom:
             return object.__new__(cls)
-        forms = [name for name in _FORMS if settings.get(name) is not None]
+        forms = [name for name in _GIVEN_BY if settings.get(name) is not None]
         if len(forms) != 1:
             got = " and ".join(forms) or "none of them"
-            unknown = sorted(set(settings) - {*_FORMS, *_BESIDE})
+            unknown = sorted(set(settings) - {*_GIVEN_BY, *_BESIDE})
             if unknown:
                 got += f", and {unknown[0]}, which it does not know"
-                got += did_you_mean(unknown[0], [*_FORMS])
-            message = f"Custom takes exactly one of {', '.join(_FORMS)}, got {got}"
+                got += did_you_mean(unknown[0], _GIVEN_BY)
+            message = f"Custom takes exactly one of {', '.join(_GIVEN_BY)}, got {got}"
             raise InvalidArgument(message, argument=forms[0] if forms else "rdp")
-        for other in set(settings) - {*_FORMS} - set(_BESIDE if forms == ["densities"] else ()):
+        for other in set(settings) - {*_GIVEN_BY} - set(_BESIDE if forms == ["densities"] else ()):
             message = f"Custom({forms[0]}=...) takes no {other}"
             raise InvalidArgument(message, argument=other)
-        file, name = _FORMS[forms[0]]
-        chosen: type[Custom] = getattr(import_module(f"dpacct.mechanisms.{file}"), name)
-        made: Custom = object.__new__(chosen)
+        made: Custom = object.__new__(cls._forms[forms[0]])
         return made
 
     @classmethod
@@ -84,17 +86,22 @@ class Custom(Mechanism):
         A heading, a byte-order mark, empty lines and lines that start with # are skipped. Raises
         `InvalidArgument`, naming the line, for what is no profile.
         """
-        from dpacct.mechanisms.custom_csv import read_profile
+        from dpacct.mechanisms.custom_curves import read_profile
 
-        rows = read_profile(path)
-        made: Custom = import_module(f"{__package__}.custom_profile").CustomProfile(profile=rows)
-        return made
+        return cls(profile=read_profile(path))
 
     if TYPE_CHECKING:  # for a type checker it is a class like any other: calling it gives a form
 
         def pair(self, adjacency: Adjacency) -> Pair:
             """See `Mechanism.pair`."""
             raise unsaved(self.what)
+
+    def _keep(self, **values: object) -> None:
+        """What it is made of, once it is checked."""
+        self.__dict__.update(values)
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(self.__dict__[name] for name in self.holds)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The assumption that the user's description is true."""
@@ -169,3 +176,243 @@ def pairs_of_numbers(points: object, name: str) -> list[tuple[float, float]]:
         message = f"{name} must be a function or a list of pairs of numbers, got {shown(points)}"
         raise InvalidArgument(message, argument=name)
     return results
+
+
+# --- finitely many outcomes, given by two lists of probabilities
+
+_MOST_PROVED = 2000
+_SUM = Fraction(1, 10**9)
+_LEAST = Fraction(1, 10**300)  # less is no double, or not all of its digits
+
+
+def _probabilities(name: str, table: object) -> tuple[Fraction, ...]:
+    """Exact probabilities that sum to 1 within 1e-9, made to sum to 1."""
+    rows = listed(table)
+    if not rows:
+        message = f"{name} of the tables must be a list of probabilities, got {shown(table)}"
+        raise InvalidArgument(message, argument="tables")
+    numbers = [exact(entry) for entry in rows]
+    for entry, number in zip(rows, numbers, strict=True):
+        if number is None or not 0 <= number <= 1:
+            message = f"{name} of the tables must be probabilities in [0, 1], got {shown(entry)}"
+            raise InvalidArgument(message, argument="tables")
+        if 0 < number < _LEAST:
+            message = f"{name} of the tables must be probabilities of 0 or at least 1e-300, got "
+            raise InvalidArgument(f"{message}{shown(entry)}", argument="tables")
+    results = [number for number in numbers if number is not None]
+    total = sum(results, Fraction(0))
+    if abs(total - 1) > _SUM:
+        message = f"{name} of the tables must sum to 1 within 1e-9, got a sum of {float(total)!r}"
+        raise InvalidArgument(message, argument="tables")
+    return tuple(results) if total == 1 else tuple(number / total for number in results)
+
+
+class CustomTables(Custom, kind="custom-tables", given_by=("tables",)):
+    """Outcomes with their probabilities with the unit and without it; see `Custom`.
+
+    Under replace-one either list may belong to either data set.
+    """
+
+    p: tuple[Fraction, ...]
+    q: tuple[Fraction, ...]
+
+    what = "pair of tables"
+    holds = ("p", "q")
+
+    def __init__(self, *, tables: Sequence[Sequence[Number]]) -> None:
+        both = listed(tables)
+        if both is None or len(both) != 2:
+            message = f"tables must be two lists of probabilities, (p, q), got {shown(tables)}"
+            raise InvalidArgument(message, argument="tables")
+        p, q = _probabilities("p", both[0]), _probabilities("q", both[1])
+        if len(p) != len(q):
+            message = f"tables must be two lists of equal length, got {len(p)} and {len(q)} numbers"
+            raise InvalidArgument(message, argument="tables")
+        if not any(a and b for a, b in zip(p, q, strict=True)):
+            message = (
+                "tables must have an outcome that both p and q can yield, got none: every outcome"
+            )
+            raise InvalidArgument(f"{message} would tell the two apart", argument="tables")
+        self._keep(p=p, q=q)
+
+    def stated(self, adjacency: Adjacency) -> Stated:
+        """The tables with equal losses merged; raises `Unsupported` under replace-one and for long tables."""
+        from dpacct.mechanisms.laws.knots import listed as outcomes
+        from dpacct.pld.pair import Stated
+
+        if adjacency is Adjacency.REPLACE_ONE:
+            message = (
+                "method 'certified' has no proof for tables of which either may be with the unit"
+            )
+            raise Unsupported(message, argument="method")
+        if len(self.p) > _MOST_PROVED:
+            message = f"method 'certified' takes tables of at most {_MOST_PROVED} rows"
+            raise Unsupported(message, argument="method")
+        merged: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
+        for p, q in zip(self.p, self.q, strict=True):
+            ratio = p / q if q else None
+            before = merged.get(ratio, (Fraction(0), Fraction(0)))
+            merged[ratio] = before[0] + p, before[1] + q
+        with_unit, without = zip(*merged.values(), strict=True)
+        back = Stated(outcomes, (*without, *with_unit))
+        return Stated(outcomes, (*with_unit, *without), back=back)
+
+    def pair(self, adjacency: Adjacency) -> Pair:
+        """The tables, which differ by direction; under replace-one the worse direction at each epsilon."""
+        import numpy as np
+
+        from dpacct.mechanisms.laws import knots
+        from dpacct.pld.derived import backwards
+        from dpacct.pld.pair import Pair
+        from dpacct.pld.pieces import Cut
+
+        p, q = np.array([*map(float, self.p)]), np.array([*map(float, self.q)])
+        cut = Cut(knots.table(p, q))
+        tables = Pair((cut, backwards(cut)), (TABLES,))
+        if adjacency is not Adjacency.REPLACE_ONE:
+            return tables
+        either = Pair.of(knots.of_either(p, q), TABLES, BOTH_WAYS)
+        return replace(either, below=tables.at)
+
+    def fields(self) -> Fields:
+        """Both lists, as exact text."""
+        return {"p": [text(x) for x in self.p], "q": [text(x) for x in self.q]}
+
+    @classmethod
+    def from_fields(cls, fields: Fields) -> Self:
+        """Read both lists."""
+        return cls(tables=(take(fields, "p"), take(fields, "q")))
+
+
+# --- two densities on a line
+
+Density = Callable[[Any], Any]
+# what the numerical integral of a smooth piece is off by, and more; what lies beyond the breaks is not seen
+_TOTAL = 1e-9
+
+
+@dataclass(frozen=True)
+class _Log:
+    """The logarithm of a density that is checked where it is called."""
+
+    density: Density
+    name: str
+
+    def __call__(self, x: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        import numpy as np
+
+        try:
+            raw = np.asarray(self.density(x))
+            values = raw.astype(
+                np.float64, casting="same_kind" if raw.dtype.kind == "c" else "unsafe"
+            )
+        except Exception as wrong:  # whatever a function of the user's may raise
+            message = f"{self.name} of the densities must be a function of an array, and fails: "
+            raise InvalidArgument(f"{message}{failure(wrong)}", argument="densities") from None
+        if values.shape != x.shape:
+            message = (
+                f"{self.name} of the densities must give an array of the shape it is called with"
+            )
+            raise InvalidArgument(f"{message}, got {values.shape}", argument="densities")
+        wrong_one = ~(np.isfinite(values) & (values >= 0.0))
+        if wrong_one.any():
+            at, got = float(x[wrong_one][0]), float(values[wrong_one][0])
+            message = f"{self.name} of the densities must be finite and at least 0, got {got!r}"
+            raise InvalidArgument(f"{message} at {at:g}", argument="densities")
+        with np.errstate(divide="ignore"):
+            return np.log(values)
+
+
+class CustomDensities(Custom, kind="custom-densities", given_by=("densities",)):
+    """Densities with the unit and without it; see `Custom`.
+
+    They are integrated numerically, so answers are converged at best and never proved.
+    """
+
+    p: Density
+    q: Density
+    breaks: tuple[float, ...]
+    symmetric: bool
+
+    what = "pair of densities"
+    holds = ("p", "q", "breaks", "symmetric")
+    instead = "tables"
+
+    def __init__(
+        self,
+        *,
+        densities: tuple[Density, Density],
+        breaks: Sequence[Number] = (),
+        symmetric: bool = False,
+    ) -> None:
+        if not (
+            isinstance(densities, Sequence)
+            and len(densities) == 2
+            and all(map(callable, densities))
+        ):
+            message = f"densities must be two functions of an array, (p, q), got {shown(densities)}"
+            raise InvalidArgument(message, argument="densities")
+        numbers = [exact(x) for x in listed(breaks) or []]
+        ends = [float(x) for x in numbers if x is not None]
+        if len(ends) < 2 or len(ends) < len(numbers) or any(b <= a for a, b in pairwise(ends)):
+            message = (
+                "breaks must be two or more increasing numbers, from where both densities begin "
+            )
+            raise InvalidArgument(
+                f"{message}to where both end, got {shown(breaks)}", argument="breaks"
+            )
+        told_so: object = symmetric
+        if not isinstance(told_so, bool):
+            message = f"symmetric must be True or False, got {shown(symmetric)}"
+            raise InvalidArgument(message, argument="symmetric")
+        self._keep(p=densities[0], q=densities[1], breaks=tuple(ends), symmetric=symmetric)
+        self._check()
+
+    def _check(self) -> None:
+        """Both must integrate to 1, and agree with `symmetric` about both directions."""
+        import numpy as np
+
+        nodes, weights = np.polynomial.legendre.leggauss(20)
+        totals = np.zeros(5)
+        for low, high in zip(self.breaks, self.breaks[1:], strict=False):
+            cuts = np.linspace(low, high, 401)
+            half = 0.5 * np.diff(cuts)[:, None]
+            x = 0.5 * (cuts[1:] + cuts[:-1])[:, None] + half * nodes
+            p = np.exp(_Log(self.p, "p")(x.ravel())).reshape(x.shape)
+            q = np.exp(_Log(self.q, "q")(x.ravel())).reshape(x.shape)
+            rests = np.maximum(p - 2.0 * q, 0), np.maximum(q - 2.0 * p, 0)
+            for i, part in enumerate((p, q, *rests, np.minimum(p, q))):
+                totals[i] += float((part * half) @ weights @ np.ones(half.size))
+        for name, total in (("p", totals[0]), ("q", totals[1])):
+            if not abs(total - 1.0) < _TOTAL:
+                message = (
+                    f"{name} of the densities must integrate to 1 within {_TOTAL:g} between the "
+                )
+                message += "breaks, which name every kink and leave nothing out"
+                raise InvalidArgument(f"{message}, got {float(total)!r}", argument="densities")
+        if totals[4] > 1.0 - 1e-12:
+            message = "densities must differ, got two that are the same: nothing would be released"
+            raise InvalidArgument(message, argument="densities")
+        if totals[4] <= 0.0:
+            message = (
+                "densities must overlap, got none at all: every outcome would tell the two apart"
+            )
+            raise InvalidArgument(message, argument="densities")
+        if self.symmetric and not math.isclose(totals[2], totals[3], rel_tol=1e-3, abs_tol=1e-4):
+            message = (
+                "symmetric must be False for densities whose two directions differ, and they do: "
+            )
+            message += (
+                f"delta({math.log(2):.3f}) is {totals[2]:.6g} one way and {totals[3]:.6g} the other"
+            )
+            raise InvalidArgument(message, argument="symmetric")
+
+    def pair(self, adjacency: Adjacency) -> Pair:
+        """The densities, cut into pieces for grids."""
+        from dpacct.pld.densities import Densities
+        from dpacct.pld.derived import backwards
+        from dpacct.pld.pair import Pair
+
+        source = Densities(_Log(self.p, "p"), _Log(self.q, "q"), self.breaks)
+        ways = (source,) if self.symmetric else (source, backwards(source))
+        return Pair(ways, (DENSITIES,))

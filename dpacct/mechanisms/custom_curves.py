@@ -1,22 +1,28 @@
-"""A mechanism given by a curve: its privacy profile, or its trade-off function."""
+"""A mechanism given by a curve: its privacy profile, its trade-off function, or its Renyi divergences."""
 
 from __future__ import annotations
 
 import math
+import re
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Self, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
 
 from dpacct.citations import worst_pair
 from dpacct.declare.number import exact, shown, text
-from dpacct.errors import InvalidArgument
+from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers, unsaved
-from dpacct.plan.node import Fields, take
+from dpacct.plan.node import Fields, Leaf, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from dpacct.pld.pair import Pair
 
 Point: TypeAlias = tuple[float, float]
@@ -38,8 +44,7 @@ def _saved(points: Sequence[Point]) -> list[list[str]]:
     return [[text(exact(x) or Fraction(0)) for x in row] for row in points]
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class CustomProfile(Custom, kind="custom-profile"):
+class CustomProfile(Custom, kind="custom-profile", given_by=("profile",)):
     """Delta by epsilon, for both directions; see `Custom`.
 
     Of points, the worst mechanism that meets all of them at once is taken.
@@ -49,6 +54,7 @@ class CustomProfile(Custom, kind="custom-profile"):
     function: Callable[[float], float] | None
 
     what = "privacy profile"
+    holds = ("points", "function")
 
     def __init__(self, *, profile: Curve) -> None:
         function = profile if callable(profile) else None
@@ -65,8 +71,7 @@ class CustomProfile(Custom, kind="custom-profile"):
             )
             raise InvalidArgument(message, argument="profile")
         self._check(points, convex=function is not None)
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "function", function)
+        self._keep(points=points, function=function)
 
     @property
     def promises(self) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -139,8 +144,7 @@ class CustomProfile(Custom, kind="custom-profile"):
         return cls(profile=take(fields, "points"))
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class CustomTradeoff(Custom, kind="custom-tradeoff"):
+class CustomTradeoff(Custom, kind="custom-tradeoff", given_by=("tradeoff",)):
     """Least type II error by type I error, for both orders of the neighbours; see `Custom`.
 
     Points are the corners of a polygon: the line through them is taken, or where that is not convex,
@@ -151,6 +155,7 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
     function: Callable[[float], float] | None
 
     what = "trade-off function"
+    holds = ("points", "function")
 
     def __init__(self, *, tradeoff: Curve) -> None:
         function = tradeoff if callable(tradeoff) else None
@@ -170,8 +175,7 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
             message = "tradeoff must be above 0 somewhere, got 0 everywhere: nothing is promised"
             raise InvalidArgument(message, argument="tradeoff")
         self._check(points, convex=function is not None)
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "function", function)
+        self._keep(points=points, function=function)
 
     @staticmethod
     def _check(points: Sequence[Point], *, convex: bool) -> None:
@@ -219,3 +223,182 @@ class CustomTradeoff(Custom, kind="custom-tradeoff"):
     def from_fields(cls, fields: Fields) -> Self:
         """Read the points."""
         return cls(tradeoff=take(fields, "points"))
+
+
+# --- Renyi divergences
+
+# orders at which a curve is checked when it is brought
+_TRIED = [1.0 + 10.0 ** (k / 4.0) for k in range(-16, 17)]
+_RENYI_ROUNDING = 1e-9
+
+
+def _slack(order: float, value: float) -> float:
+    """The tolerance for rounding, since order - 1 can be as small as the rounding of 1."""
+    return _RENYI_ROUNDING * (1.0 + abs(value)) + 1e-15 / (order - 1.0)
+
+
+def _is_convex(*points: Point) -> bool:
+    """Whether (order - 1) * rdp at the middle one of three orders is below the chord."""
+    (a0, _), (a1, r1), (a2, _) = points
+    if not all(value < math.inf for _, value in points):
+        return True
+    first, middle, last = ((order - 1.0) * value for order, value in points)
+    chord = first + (last - first) * (a1 - a0) / (a2 - a0)
+    return middle <= chord + 10.0 * _slack(a1, r1) * (a1 - 1.0)
+
+
+class CustomRenyi(Custom, kind="custom-renyi", given_by=("rdp", "moment")):
+    """Renyi DP from a function; see `Custom`. Infinite values are allowed at large orders."""
+
+    function: Callable[[float], float]
+    form: str
+    _seen: list[Point]
+
+    what = "Renyi curve"
+    instead = "profile or tables"
+    holds = ("function", "form")
+    has_pairs = False
+
+    def __init__(
+        self,
+        *,
+        rdp: Callable[[float], float] | None = None,
+        moment: Callable[[float], float] | None = None,
+    ) -> None:
+        form, function = ("rdp", rdp) if rdp is not None else ("moment", moment)
+        if not callable(function):
+            message = f"{form} must be a function of one number, got {shown(function)}"
+            raise InvalidArgument(message, argument=form)
+        self._keep(function=function, form=form, _seen=[])
+        for order in _TRIED:
+            if not self._at(order) < math.inf:
+                break
+        if not self._seen[0][1] < math.inf:
+            message = f"{form} must be finite at order {_TRIED[0]:g}, got inf: nothing is promised"
+            raise InvalidArgument(message, argument=form)
+
+    def _at(self, order: float) -> float:
+        """Renyi DP at this order, checked against what it was at others."""
+        value = self._read(order)
+        message = f"{self.form} must give a Renyi divergence"
+        if value < 0.0:
+            raise InvalidArgument(
+                f"{message} of at least 0, got {value!r} at order {order:g}", argument=self.form
+            )
+        place = bisect_left(self._seen, (order, value))
+        before, after = self._seen[max(0, place - 2) : place], self._seen[place : place + 2]
+        for (left, at_one), (right, at_two) in pairwise([*before[-1:], (order, value), *after[:1]]):
+            if at_two < at_one - _slack(left, at_one):
+                got = f"got {at_two!r} at order {right:g} after {at_one!r} at {left:g}"
+                raise InvalidArgument(
+                    f"{message} that never falls with the order, {got}", argument=self.form
+                )
+        near = [*before, (order, value), *after]
+        for triple in zip(near, near[1:], near[2:], strict=False):
+            if not _is_convex(*triple):
+                message = f"{self.form} must make (order - 1) * rdp convex in the order"
+                raise InvalidArgument(
+                    f"{message}, which fails at order {triple[1][0]:g}", argument=self.form
+                )
+        if value < math.inf and not (after and after[0][0] == order):
+            self._seen.insert(place, (order, value))
+        elif not self._seen:
+            self._seen.append((order, value))
+        return value
+
+    def _read(self, order: float) -> float:
+        if self.form == "rdp":
+            return called(self.function, order, "rdp")
+        s = order - 1.0
+        value = called(self.function, s, "moment")
+        if not value >= 1.0 - _RENYI_ROUNDING:
+            message = (
+                f"moment must be at least 1 (it is E[e^(sL)], L a privacy loss), got {value!r}"
+            )
+            raise InvalidArgument(f"{message} at s = {s:g}", argument="moment")
+        return math.log(max(1.0, value)) / s if value < math.inf else math.inf
+
+    def pair(self, adjacency: Adjacency) -> NoReturn:
+        """Raises `Unsupported`: no pair is known."""
+        message = f"{self!r} has no dominating pair: use only method='rdp'"
+        raise Unsupported(message, argument="method")
+
+    def renyi(
+        self, orders: NDArray[np.floating[Any]], adjacency: Adjacency
+    ) -> NDArray[np.floating[Any]]:
+        """The function, at each order."""
+        import numpy as np
+
+        return np.array([self._at(order) for order in orders.tolist()])
+
+    def in_sample(self, sampler: Any) -> Leaf:
+        """Amplification by sampling needs more than moments: raises `Unsupported`."""
+        if sampler.rate == 1:
+            return self
+        message = (
+            f"{self!r} cannot be amplified by sampling: moments alone give no bound for a sample"
+        )
+        raise Unsupported(message, argument="plan")
+
+
+# --- a profile in a file, as people have them: with a heading, a byte-order mark, semicolons
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def read_profile(path: str | Path) -> list[tuple[float, float]]:
+    """(epsilon, delta) by line; `InvalidArgument` names a line that does not fit a profile."""
+    rows = [(number, *_pair(path, number, cells)) for number, cells in _lines(path)]
+    if not rows:
+        message = (
+            f"path must be a file with lines of epsilon,delta, and {shown(str(path))} has none"
+        )
+        raise InvalidArgument(message, argument="path")
+    rows.sort(key=lambda row: row[1])
+    for (before, e0, d0), (number, e1, d1) in pairwise(rows):
+        if d1 > d0 or (e1 == e0 and d1 != d0):
+            message = (
+                f"line {number} of {path} must not have a larger delta than line {before}, got "
+            )
+            raise InvalidArgument(
+                f"{message}{d1:g} at epsilon {e1:g} after {d0:g} at {e0:g}", argument="path"
+            )
+    return [(epsilon, delta) for _, epsilon, delta in rows]
+
+
+def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
+    """Numbered lines that have cells, without the heading."""
+    import csv
+
+    try:
+        # a byte-order mark, as spreadsheets write it, is no part of the first number
+        text = Path(path).read_text(encoding="utf-8-sig")
+        first = text.lstrip().split("\n", 1)[0]
+        mark = next(
+            (candidate for candidate in ";\t" if candidate in first and "," not in first), ","
+        )
+        rows = [*enumerate(csv.reader(text.splitlines(), delimiter=mark), 1)]
+    except (OSError, UnicodeDecodeError, TypeError, ValueError, csv.Error) as wrong:
+        message = f"path must be a readable file of epsilon,delta, got {shown(path)}: "
+        raise InvalidArgument(f"{message}{shown(str(wrong))}", argument="path") from None
+    results = [(number, [cell.strip() for cell in row]) for number, row in rows]
+    results = [(number, row) for number, row in results if any(row) and not row[0].startswith("#")]
+    if results and not any(_NUMBER.fullmatch(cell) for cell in results[0][1]):
+        heading = [cell.lower() for cell in results.pop(0)[1]]
+        if "delta" in heading[0] or any("eps" in cell for cell in heading[1:]):
+            message = f"the columns of {path} must be epsilon and delta, in this order, got {shown(heading)}"
+            raise InvalidArgument(message, argument="path")
+    return results
+
+
+def _pair(path: str | Path, number: int, cells: list[str]) -> tuple[float, float]:
+    if len(cells) != 2 or not all(map(_NUMBER.fullmatch, cells)):
+        message = (
+            f"line {number} of {path} must be two numbers, epsilon and delta, got {shown(cells)}"
+        )
+        raise InvalidArgument(message, argument="path")
+    epsilon, delta = map(float, cells)
+    if not (0.0 <= epsilon < math.inf and 0.0 <= delta <= 1.0):
+        message = f"line {number} of {path} must have epsilon >= 0 and delta in [0, 1], got {shown(cells)}"
+        raise InvalidArgument(message, argument="path")
+    return epsilon, delta
