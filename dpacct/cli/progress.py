@@ -73,7 +73,7 @@ class Progress:
         return _span(time.monotonic() - self._begun)
 
     def add(self, parts: int) -> None:
-        """Count `count` more parts as done."""
+        """Count this many more parts as done."""
         self._done += parts
         if self._bar is not None:
             self._bar.update(self._task, completed=self._done)

@@ -62,7 +62,7 @@ class LogDensity:
     curves: Floats
 
     def __call__(self, x: Floats) -> Floats:
-        """At places between the first edge and the last."""
+        """The log density at places between the first and the last edge."""
         panel = np.clip(np.searchsorted(self.edges, x) - 1, 0, len(self.curves) - 1)
         low, high = self.edges[panel], self.edges[panel + 1]
         at = (2.0 * x - low - high) / (high - low)
@@ -104,7 +104,7 @@ class LogDensity:
         return cls(np.append(starts[rank], high), np.concatenate([c for _, c in panels])[rank])
 
     def normalised(self) -> LogDensity:
-        """Of mass 1."""
+        """The same density with total mass 1."""
         half = 0.5 * np.diff(self.edges)[:, None]
         x = self.edges[:-1, None] + half * (1.0 + _FINE_GAUSS[0])
         mass = float((np.exp(self(x)) * half * _FINE_GAUSS[1]).sum())
@@ -115,7 +115,7 @@ class LogDensity:
 
 @dataclass(frozen=True)
 class _Sum:
-    """The mean of n + m of them, A being the mean of n, and B that of m."""
+    """The log of the mean of n + m lognormals, from A, the mean of n, and B, the mean of m."""
 
     first: LogDensity
     second: LogDensity
@@ -123,7 +123,7 @@ class _Sum:
     m: int
 
     def __call__(self, x: Floats) -> Floats:
-        """Its log density at places between the ends that both allow."""
+        """Its log density at places between the ends that both densities allow."""
         chunks = [self._integral(x[k : k + _CHUNK]) for k in range(0, x.size, _CHUNK)]
         return np.concatenate(chunks)
 
@@ -173,14 +173,14 @@ class _Sum:
         return sums
 
     def _mean(self, first: float, second: float) -> float:
-        """Log of the mean that these logs make."""
+        """Log of the weighted mean of two numbers given by their logs."""
         share = self.n / (self.n + self.m)
         if max(abs(first), abs(second)) < 1.0:
             return math.log1p(share * math.expm1(first) + (1.0 - share) * math.expm1(second))
         return float(np.logaddexp(first + math.log(share), second + math.log1p(-share)))
 
     def fitted(self, depth: float) -> LogDensity:
-        """As a density of its own, where it is above e^-depth under Q or P."""
+        """The density fitted by polynomials, where it is above e^-depth under Q or P."""
         low, high = (
             self._mean(float(self.first.edges[k]), float(self.second.edges[k])) for k in (0, -1)
         )

@@ -62,7 +62,7 @@ def power(atoms: Atoms, count: int, c: float) -> Atoms:
 
 
 def _binomial(atoms: Atoms, count: int, c: float) -> Atoms:
-    """How often each of two falls is binomial."""
+    """The outcomes of `count` draws from two atoms, with binomial weights."""
     (first, second), (log_first, log_second) = atoms
     gap = float(log_second - log_first + c * (second - first))
     tilted = 1.0 / (1.0 + math.exp(min(gap, 700.0)))

@@ -49,7 +49,7 @@ _EXACT = -36.0
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a composition, as the refinement sees it."""
+    """A question about a composition, as the refinement sees it."""
 
     saddle: Callable[[Laws, float], Sum]
     log_width: Callable[[Sum, Beside], float]  # of log delta_finite, that meets the width asked
@@ -62,7 +62,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Beside:
-    """What delta is made of, in units of the part of it that is composed of finite losses (estimates)."""
+    """Estimated parts of delta, in units of the part from finite losses."""
 
     log_delta: float  # of all of it
     whole: float
@@ -70,7 +70,7 @@ class Beside:
 
     @classmethod
     def of(cls, laws: Laws, total: Sum) -> Beside:
-        """At the saddle's epsilon."""
+        """The estimate at the saddle's epsilon."""
         alone, epsilon = decided(laws, None), total.saddle_epsilon
         log_delta = with_alone(total.peak, alone, epsilon)
         infinite = mass_at_infinity(laws)
@@ -98,7 +98,7 @@ class Search:
             self._tail = _EXACT
 
     def ask(self, question: Question) -> None:
-        """Another question of the same composition: laws that are fine enough for it are kept."""
+        """Put another question about the same composition, keeping laws that are fine enough for it."""
         self._question = question
 
     def bracket(self) -> Interval:
@@ -202,7 +202,7 @@ class Search:
 
 
 def _most(pair: tuple[Laws, Laws], total: Sum, places: float) -> float:
-    """Places of a window, at most, that memory and time allow."""
+    """The largest number of places of a window that memory and time allow."""
     results = [terms(laws, total, places) for laws in pair]
     if all(count is not None and count <= MOST_TERMS for count in results):
         return MOST_SPARSE
@@ -278,7 +278,7 @@ class Ends:
         self._nothing = -math.inf
 
     def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """The ends at these, and errors: inf, and the end 0, where no lattice spans the losses."""
+        """The ends and errors at these epsilons; error inf and end 0 where no lattice spans the losses."""
         values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
         if self._listed is not None:
             return self._listed[1].log_deltas(epsilons), errors

@@ -1,4 +1,4 @@
-"""How much memory and work one question may take: arrays and loops of a grid are bounded by these.
+"""Limits on the memory and work of one question.
 
 A plan that would need more gets the bracket that was reached, and `Interval.resolved` says so; where there is
 none, one sentence. Work is counted in cells and places, so the same question always gets the same answer.
@@ -33,28 +33,28 @@ MOST_TERMS = 1 << 24
 
 
 def most_cells(laws: int) -> int:
-    """Cells of one of so many laws, at most."""
+    """The largest number of cells per law, for this many laws."""
     return max(1 << 11, _ARRAYS // (_CELL * max(laws, 1)))
 
 
 def most_places(laws: int) -> int:
-    """Places of a window that is laid out whole, at most, for so many distinct laws."""
+    """The largest number of places of a complete window, for this many distinct laws."""
     return max(1 << 14, _ARRAYS // (_PLACE + _LAW * laws))
 
 
 @dataclass
 class Work:
-    """What a question has cost so far, and the dearest piece of it; in seconds, estimated."""
+    """The estimated seconds of a question so far, and of its most expensive piece."""
 
     spent: float = 0.0
     dearest: float = 0.0
 
     def cut(self, cells: int) -> None:
-        """So many cells were cut, and rounded both ways."""
+        """Count cells that were cut and rounded both ways."""
         self._spend(_CUT_SECONDS * cells)
 
     def transformed(self, laws: int, places: int) -> None:
-        """A window of so many places was transformed for so many laws."""
+        """Count the transform of a window of this many places for this many laws."""
         self._spend((_PLACE_SECONDS + _LAW_SECONDS * laws) * places)
 
     def _spend(self, seconds: float) -> None:
@@ -64,7 +64,7 @@ class Work:
 
     @property
     def again(self) -> bool:
-        """Whether as much as the dearest piece may be done twice more, as a finer grid asks.
+        """Whether twice the work of the most expensive piece is still allowed, as a finer grid needs.
 
         What else the question has cost, another direction and its contours, is counted too.
         """
@@ -72,12 +72,12 @@ class Work:
 
 
 class Overspent(Exception):
-    """The work of a block is more than was allowed. No refusal of a method: nobody on the way catches it."""
+    """The work of a block exceeds its limit. Unlike the refusal of a method, it is not caught on the way."""
 
 
 @dataclass
 class Meter:
-    """What was done within a block, in seconds as estimated; no more than `most`."""
+    """The estimated seconds of work in a block, at most `most`."""
 
     most: float = math.inf
     spent: float = 0.0
@@ -88,7 +88,7 @@ _METER: ContextVar[Meter | None] = ContextVar("metered_work", default=None)
 
 @contextmanager
 def metered(most: float = math.inf) -> Iterator[Meter]:
-    """Counts the work of the block: on every machine, and under any load, the same.
+    """Count the work of the block, independently of machine and load.
 
     Within the block `Overspent` is raised where it is more than `most`.
     """
@@ -102,18 +102,18 @@ def metered(most: float = math.inf) -> Iterator[Meter]:
 
 
 def spent() -> float:
-    """What the innermost metered block has cost so far; 0 outside of any."""
+    """The work of the innermost metered block so far; 0 outside of any block."""
     meter = _METER.get()
     return 0.0 if meter is None else meter.spent
 
 
 def prepared() -> None:
-    """A law was prepared for its moments."""
+    """Count the preparation of a law's moments."""
     _charge(_PREPARED_SECONDS)
 
 
 def tabulated(entries: int) -> None:
-    """A table of so many entries was made, a frequency and a node each."""
+    """Count a table of `entries`, one per frequency and node."""
     _charge(_ENTRY_SECONDS * entries)
 
 

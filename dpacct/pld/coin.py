@@ -1,4 +1,4 @@
-"""A coin that both neighbours share: with some probability a composition runs, and else nothing is told.
+"""A coin shared by both neighbours: with some probability a composition runs, else nothing is released.
 
 With M(s) the moments of what runs, those of the round are 1 - p + p M(s): known wherever the moments of the
 steps are, so that rounds have a contour though their losses have no closed density.
@@ -44,13 +44,13 @@ def _level(rate: float, log_moment: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Thinned(Derived):
-    """A source that runs with this probability, the same coin for both neighbours, and else tells nothing."""
+    """A source that runs with this probability, by a coin shared by both neighbours."""
 
     rate: float
 
     @cached_property
     def distribution(self) -> Round | None:
-        """The round, where contours of what runs in it are known to be good."""
+        """The loss distribution of the round, if contours of its inner plan are reliable; else None."""
         if not isinstance(self.base, Nested):
             return None
         laws = [(source.distribution, float(n)) for source, n in self.base.parts]
@@ -59,45 +59,45 @@ class Thinned(Derived):
 
     @property
     def atoms(self) -> Floats:
-        """The atoms of what runs, and 0: the coin tells nothing."""
+        """The atoms of the inner plan, and an atom at 0 for rounds that do not run."""
         return np.unique(np.append(self.base.atoms, 0.0))
 
     @property
     def least(self) -> float:
-        """The least loss of what runs, or 0."""
+        """The smaller of 0 and the inner plan's least loss."""
         return min(self.base.least, 0.0)
 
     @property
     def ceiling(self) -> float:
-        """The largest loss of what runs, or 0."""
+        """The larger of 0 and the inner plan's largest loss."""
         return max(self.base.ceiling, 0.0)
 
     def log_moments(self, tilts: Floats) -> Floats:
-        """log of 1 - p + p M, where the moments of what runs are known."""
+        """log of 1 - p + p M, if the inner moments M are known."""
         return _level(self.rate, self.base.log_moments(tilts))
 
     @property
     def infinite(self) -> float:
-        """The mass at infinity of what runs, times the coin's rate."""
+        """The inner mass at infinity times the coin's rate."""
         return self.rate * self.base.infinite
 
     @property
     def lost(self) -> float:
-        """The lost mass of what runs, times the coin's rate."""
+        """The inner lost mass times the coin's rate."""
         return self.rate * self.base.lost
 
     def span(self, log_mass: float) -> tuple[float, float]:
-        """The span of what runs, and 0."""
+        """The inner span, extended to 0."""
         low, high = self.base.span(log_mass - math.log(self.rate))
         return min(low, 0.0), max(high, 0.0)
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
-        """The pieces of what runs, thinned by the coin."""
+        """The inner pieces, thinned by the coin."""
         return self.base.pieces(edges, upper=upper).thinned(self.rate)
 
 
 def _smooth(law: Summand, count: float) -> bool:
-    """Whether the contour of a coin around so many steps is known to be good."""
+    """Whether the contour of a coin around this many steps is reliable."""
     if law.infinite or law.lost or law.losses.any() or law.inner is not None:
         return False
     rates = [float(o.rate) for b in law.branches for o in b.chain if isinstance(o, Sampled)]
@@ -106,7 +106,7 @@ def _smooth(law: Summand, count: float) -> bool:
 
 @dataclass(frozen=True)
 class Round:
-    """The loss of a round: with probability `rate` that of all `parts` together, and else 0."""
+    """The loss of a round: with probability `rate` the sum of all `parts`, else 0."""
 
     parts: tuple[Part, ...]
     rate: float
@@ -118,7 +118,7 @@ class Round:
 
     @property
     def inner(self) -> Round:
-        """A coin is tossed."""
+        """The round itself: it has an inner composition."""
         return self
 
     def prepare(self, low: float, high: float) -> RoundMoments:
@@ -132,12 +132,12 @@ class Round:
 
     @property
     def losses(self) -> Floats:
-        """Of the rounds that tell nothing: idle ones, and those whose steps all have no loss."""
+        """The atom at 0: rounds that do not run, and rounds whose steps all have loss 0."""
         return np.zeros(1)
 
     @cached_property
     def log_q(self) -> Floats:
-        """Log of their mass."""
+        """Log of the Q-mass of the atom at 0."""
         silent = 0.0
         for law, count in self.parts:
             still = float(np.exp(law.log_q[law.losses == 0.0]).sum())
@@ -176,7 +176,7 @@ class Round:
         return centre, (before - after) / (2.0 * _NEAR)
 
     def _run(self, eps: float) -> float:
-        """delta of what runs."""
+        """delta of the inner composition."""
         log_delta = contour.log_delta(self.parts, eps)
         if not log_delta.error < _UNKNOWN:
             raise TooFine

@@ -181,7 +181,7 @@ class Spill:
     chernoff: tuple[float, float]
 
     def bound(self, epsilon: float, p: float) -> float:
-        """What is left out at this epsilon at most, where such steps have P-mass p."""
+        """A bound of what is left out at this epsilon, if such steps have P-mass p."""
         beyond = epsilon - self.limit
         if beyond <= 0.0 or self.q == 0.0:
             return 0.0
@@ -202,7 +202,7 @@ class Decided:
     spill: Spill | None
 
     def ends(self, epsilon: float) -> tuple[float, float]:
-        """(below, above): what decisive steps add to delta."""
+        """(lower, upper): the contribution of decisive steps to delta."""
         if self.p == 0.0:
             return 0.0, 0.0
         lost = self.q * math.exp(min(epsilon, 700.0))
@@ -212,7 +212,7 @@ class Decided:
 
 
 def decided(laws: Laws, spill: Spill | None) -> Decided:
-    """What the decisive steps of a composition come to."""
+    """The P- and Q-mass of at least one decisive step in a composition."""
     with np.errstate(divide="ignore"):
         p, q = (
             -math.expm1(sum(n * float(np.log1p(-law.decided[side])) for law, n in laws))
@@ -222,13 +222,13 @@ def decided(laws: Laws, spill: Spill | None) -> Decided:
 
 
 def with_alone(log_finite: float, alone: Decided, epsilon: float) -> float:
-    """About log delta at this epsilon, with what decisive steps add."""
+    """An estimate of log delta at this epsilon, decisive steps included."""
     added = alone.p - math.exp(min(epsilon, 700.0)) * alone.q
     return float(np.logaddexp(log_finite, math.log(added))) if added > 0.0 else log_finite
 
 
 class Threshold:
-    """Where decisive losses may begin, told from upper laws on any grid that covers all losses."""
+    """The threshold of decisive losses, from upper laws on any grid that covers all losses."""
 
     def __init__(self, laws: Laws, below: Sum, least: float) -> None:
         """`below`: the composition tilted by -1 (so under Q). `least`: the least loss of all but one step."""
@@ -260,7 +260,7 @@ class Threshold:
         return p, q
 
     def reached(self, epsilon: float) -> Spill:
-        """The bounds for what these laws have set apart."""
+        """The bounds for the decisive losses that these laws have set apart."""
         edge = min(float(law.losses[-1]) for law, _ in self._laws)
         q = sum(count * law.decided[1] for law, count in self._laws)
         return self.spill(edge - 1e-12 * abs(edge), epsilon, q)
@@ -327,7 +327,7 @@ class Composed:
 
     @property
     def losses(self) -> Floats:
-        """Of the window."""
+        """The losses of the window."""
         return self.spectrum.losses
 
     @cached_property
@@ -337,7 +337,7 @@ class Composed:
 
     @cached_property
     def rounding(self) -> tuple[float, float]:
-        """What each mass may be off by, and all of them in l2."""
+        """The rounding error of each mass, and of all of them in l2."""
         return self.spectrum.rounding()
 
     def log_delta(self, epsilon: float, *, upper: bool) -> float:
@@ -397,7 +397,7 @@ def _with(log_value: float, rest: float) -> float:
 
 
 def terms(laws: Laws, total: Sum, places: float) -> float | None:
-    """Terms of the sums at the loud frequencies of a window of so many places; None if these may be all."""
+    """The number of terms at a window's significant frequencies; None if all frequencies may be significant."""
     angle = _loud_below(laws, total)
     if angle is None:
         return None
@@ -475,7 +475,7 @@ def _loud_below(laws: Laws, total: Sum) -> float | None:
 def _loud(
     transforms: list[tuple[Complexes, float, float, float]],
 ) -> npt.NDArray[np.int64]:
-    """Frequencies at which the composition's transform is not negligible."""
+    """The frequencies at which the composition's transform is not negligible."""
     level = np.zeros(transforms[0][0].shape)
     for w, count, _, _ in transforms:
         with np.errstate(divide="ignore"):

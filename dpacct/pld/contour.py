@@ -53,7 +53,7 @@ def merged(parts: Iterable[Part]) -> list[Part]:
 
 
 def _single(parts: list[Part]) -> Summand | None:
-    """The law, where there is one step of one law that has no closed moments."""
+    """The law, if the composition is one step without closed-form moments; else None."""
     law, count = parts[0]
     alone = len(parts) == 1 and count == 1 and law.stacked is None
     return law if alone and law.gaussian is None else None
@@ -225,7 +225,7 @@ def _read(law: Summand, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _heights(law: Summand, epsilons: Floats) -> Floats:
-    """Sizes of the logs that densities are differences of, where an epsilon cuts and where the mass is."""
+    """The size of the logs whose differences give densities, at epsilon and where the mass lies."""
     sizes = np.zeros(epsilons.shape)
     for branch in law.branches:
         for x in (branch.where(epsilons), np.full(epsilons.shape, branch.bulk)):
@@ -237,7 +237,7 @@ def _heights(law: Summand, epsilons: Floats) -> Floats:
 
 @quiet()
 def _slip(law: Summand, epsilons: Floats) -> Floats:
-    """What epsilon and the losses around it are rounded by: next to the largest loss that moves delta."""
+    """The rounding error of epsilon and the losses near it, which moves delta next to the largest loss."""
     size = np.abs(epsilons)
     slip = rounding(epsilons, law.before)
     for branch in law.branches:
@@ -247,7 +247,7 @@ def _slip(law: Summand, epsilons: Floats) -> Floats:
 
 
 def _slips(laws: list[Part], eps: float) -> float:
-    """The same of a sum: of losses next to the largest ones."""
+    """The rounding error of a sum of losses near the largest."""
     tops = [law.range[1] if math.isfinite(law.range[1]) else eps for law, _ in laws]
     slips = zip(laws, tops, strict=True)
     return 4.0 * ULPS * abs(eps) + sum(
@@ -256,14 +256,14 @@ def _slips(laws: list[Part], eps: float) -> float:
 
 
 def ceiling(parts: Iterable[Part]) -> float:
-    """What no sum of losses exceeds, however these were rounded."""
+    """An upper bound of the sum of losses, rounding included."""
     laws = list(parts)
     top = sum(n * law.range[1] for law, n in laws)
     return top + _slips(laws, top) if math.isfinite(top) else top
 
 
 def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Interval, float]:
-    """The reading, and the saddle point's estimate."""
+    """log delta from a line, and the saddle point's estimate."""
     value, about, _ = _with_line(laws, eps, tilt)
     return value, about
 
@@ -271,7 +271,7 @@ def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Interva
 def _with_line(
     laws: list[Part], eps: float, tilt: float = 0.0
 ) -> tuple[Interval, float, Line | None]:
-    """The same, and the line that it was read on."""
+    """log delta, the saddle point's estimate, and the line used."""
     about = math.nan
     try:
         c = tilt or guess_for_epsilon(laws, eps)

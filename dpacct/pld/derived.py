@@ -1,4 +1,4 @@
-"""Operators on sources: on the distribution itself where there is one, else on its pieces."""
+"""Operators on sources: applied to the distribution if there is one, else to its pieces."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def mirrored(source: Source, rate: float) -> Source:
 
 @dataclass(frozen=True)
 class Derived(Source):
-    """What an operator makes of a source."""
+    """A source transformed by an operator."""
 
     base: Source
 
@@ -77,7 +77,7 @@ class Sampled(Derived):
 
     @property
     def atoms(self) -> Floats:
-        """The base's atoms, their losses as on the sample."""
+        """The base's atoms, with the losses of the sampled pair."""
         return np.asarray(stable.mixed_loss(self.rate, self.base.atoms))
 
     @property
@@ -90,7 +90,7 @@ class Sampled(Derived):
 
     @property
     def ceiling(self) -> float:
-        """The base's largest loss, as on the sample."""
+        """The base's largest loss, transformed by sampling."""
         return float(stable.mixed_loss(self.rate, np.array([self.base.ceiling]))[0])
 
     @property
@@ -99,18 +99,18 @@ class Sampled(Derived):
         return self.rate * self.base.infinite
 
     def span(self, log_mass: float) -> tuple[float, float]:
-        """The base's; P holds (1-r) Q too, so its lower end is Q's."""
+        """The base's span; the sampled P contains (1-r) Q, so its lower end is Q's."""
         low, high = self.base.span(log_mass)
         ends = stable.mixed_loss(self.rate, np.array([min(-high, low), high]))
         return float(ends[0]), float(ends[1])
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
-        """The base cut where its losses become the edges."""
+        """The base's pieces, cut where the transformed losses meet the edges."""
         cut = stable.unmixed_loss(self.rate, edges)
         return self.base.pieces(cut, upper=upper).sampled(self.rate)
 
     def log_moments(self, tilts: Floats) -> Floats:
-        """Those of a grid, or Minkowski's bound in L^{1+s}(Q), which large tilts come close to.
+        """Moments from a grid, or Minkowski's bound in L^{1+s}(Q), which is close at large tilts.
 
         E_Q[(1 - r + r e^L)^{1+s}] <= (1 - r + r M(s)^{1/(1+s)})^{1+s}.
         """
@@ -143,22 +143,22 @@ class Backwards(Derived):
 
     @property
     def atoms(self) -> Floats:
-        """The base's, with the other sign."""
+        """The base's atoms, with negated losses."""
         return np.asarray(-self.base.atoms[::-1])
 
     @property
     def ceiling(self) -> float:
-        """What the base never falls below."""
+        """The negated least loss of the base."""
         return -self.base.least
 
     @property
     def infinite(self) -> float:
-        """What the base has lost."""
+        """The base's lost mass."""
         return self.base.lost
 
     @property
     def lost(self) -> float:
-        """What is infinite in the base."""
+        """The base's mass at infinity."""
         return self.base.infinite
 
     def span(self, log_mass: float) -> tuple[float, float]:
@@ -180,7 +180,7 @@ class Mirrored(Derived):
 
     @property
     def atoms(self) -> Floats:
-        """Those above 0, their mirror images, and 0."""
+        """The atoms above 0, their mirror images, and the atom at 0."""
         favoured = self.base.atoms[self.base.atoms > 0.0]
         return np.concatenate((-favoured[::-1], [0.0], favoured))
 
@@ -200,7 +200,7 @@ class Mirrored(Derived):
         return self.base.infinite
 
     def span(self, log_mass: float) -> tuple[float, float]:
-        """The base's upper end, both ways."""
+        """The base's upper end, in both directions."""
         high = self.base.span(log_mass)[1]
         return -high, high
 

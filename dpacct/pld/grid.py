@@ -70,7 +70,7 @@ class GridLaw:
 
     @cached_property
     def losses(self) -> Floats:
-        """Of the nodes."""
+        """The losses of the nodes."""
         return np.asarray(self.offset + self.step * self.places)
 
     @cached_property
@@ -92,7 +92,7 @@ class GridLaw:
         return level, peak + math.log(total)
 
     def cumulants(self, c: float) -> Cumulants:
-        """Of the finite losses, tilted by c."""
+        """The cumulants of the finite losses, tilted by c."""
         weights, log_moment = self.tilted(c)
         mean = dot(weights, self.losses)
         return Cumulants(log_moment, mean, dot(weights, np.square(self.losses - mean)))
@@ -221,13 +221,13 @@ def _gathered(places: npt.NDArray[np.integer], weights: Floats, count: int) -> F
 
 
 def _snap(pieces: Pieces, grid: Grid) -> float:
-    """How far from a node a loss may lie, in steps, and still be taken for it."""
+    """The largest distance from a node, in steps, at which a loss is put on it."""
     ends = max(abs(float(grid.nodes[0])), abs(float(grid.nodes[-1])))
     return min(0.01, (4.0 * pieces.end_slip + 2e-15 * ends) / grid.step)
 
 
 def _apart(pieces: Pieces, grid: Grid, decide: bool, sign: float) -> tuple[Pieces, float, float]:
-    """What remains to be rounded, and P- and Q-mass of what decides alone, above the last node.
+    """The pieces to be rounded, and the P- and Q-mass of decisive losses above the last node.
 
     The Q-mass follows from the loss, and is off by what that is: less (`sign` -1) or more (1) by as much.
     """

@@ -54,7 +54,7 @@ class Interval:
         return max(self.upper - self.value, self.value - self.lower) if self.resolved else math.inf
 
     def moved(self, by: float) -> Interval:
-        """This much more."""
+        """The interval shifted by a number."""
         return replace(self, value=self.value + by, lower=self.lower + by, upper=self.upper + by)
 
     def larger(self, other: Interval) -> Interval:

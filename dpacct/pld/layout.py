@@ -1,4 +1,4 @@
-"""How the laws of a composition are cut: ranges of losses, and nodes as dense as what is asked needs them."""
+"""Layout of the laws of a composition: ranges of losses, and nodes as dense as the question needs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def least_rest(sources: Sources) -> float:
 
 @dataclass
 class Layout:
-    """How one source is cut: the range of its losses, a loss that a node is to meet, and how densely.
+    """The layout of one source: its range of losses, a loss that a node must meet, and the density.
 
     Between ends[i-1] and ends[i] nodes are at most wanted[i] apart. `tilt`: where it is dense is judged at
     this tilt, given with the log of the moment there.
@@ -61,12 +61,12 @@ class Layout:
 
     @cached_property
     def _atoms(self) -> tuple[Floats, Floats]:
-        """Losses of point masses, and the logs of these."""
+        """The losses of atoms, and the logs of their masses."""
         return self.source.atoms, atom_masses(self.source)
 
     @property
     def weighed(self) -> Group:
-        """Point masses, and what each one counts in the composition."""
+        """The atoms, and the weight of each in the composition."""
         atoms, logs = self._atoms
         c, log_moment = self.tilt
         return atoms, self.count * np.exp(np.minimum(logs + c * atoms - log_moment, 0.0))
@@ -215,7 +215,7 @@ class Layouts:
         return uppers, lowers
 
     def gap(self, uppers: Laws, lowers: Laws, total: Sum) -> float:
-        """How far log moments are apart. A loss that alone decides the matter weighs 1/delta: no more."""
+        """The gap between the log moments; a loss that alone decides the question weighs at most 1/delta."""
         most = -total.peak
         return sum(
             count * _gap(upper, lower, total.c, most)

@@ -73,12 +73,12 @@ class Line:
 
 
 def _alias(total: Totals[float], eps: float, height: float) -> float:
-    """What the estimate is, of which folded copies were held below a part, and the integral may be less."""
+    """The excess of the estimate over the integral, by folded copies of it."""
     return math.exp(min(float(total.log_delta(eps)) - height, 0.0))
 
 
 def _rounding(total: Totals[float], eps: float) -> float:
-    """Of the height: log M(c) - c eps."""
+    """The rounding error of the height log M(c) - c eps."""
     return FLOOR + 4e-16 * (abs(total.log_moment) + total.c * (abs(eps) + abs(total.mean)))
 
 
@@ -218,7 +218,7 @@ def atomic_mass(saddle: Saddle, total: Totals[float]) -> float:
 
 
 class _Own:
-    """One law's share of the remainder: its atoms and its density apart, on the line."""
+    """One law's part of the remainder: its atoms and its density separately, on the line."""
 
     def __init__(self, law: Summand, n: float, moments: Moments, c: float) -> None:
         self.n, self.moments, self.c, self.dense = n, moments, c, bool(law.branches)

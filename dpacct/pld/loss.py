@@ -44,7 +44,7 @@ LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
 
 
 class Functions(Protocol):
-    """What operators need of the arithmetic they run in; the module `stable` is that of floats."""
+    """The arithmetic that operators need; the module `stable` provides it for floats."""
 
     def mixed_loss(self, rate: Any, loss: Any, /) -> Any:
         """log(1 - r + r e^loss)."""
@@ -56,7 +56,7 @@ class Functions(Protocol):
 
 
 class Operator(Protocol):
-    """A step of a branch's chain: what it makes of (loss, log q), and of a loss backwards."""
+    """An operator on a branch: maps (loss, log q) forwards and a loss backwards."""
 
     def apply(self, loss: Any, log_q: Any, f: Functions) -> tuple[Any, Any]:
         """The new loss and log Q-density at the same place of the axis."""
@@ -67,7 +67,7 @@ class Operator(Protocol):
         ...
 
     def moves(self, before: Floats, after: Floats) -> Floats | float:
-        """How much of an error of the loss before comes through, at most."""
+        """An upper bound of the derivative of the loss by the loss before."""
         ...
 
 
@@ -84,7 +84,7 @@ class Reversed:
         return -loss
 
     def moves(self, before: Floats, after: Floats) -> float:
-        """All of it."""
+        """1: errors of the loss pass unchanged."""
         return 1.0
 
 
@@ -130,7 +130,7 @@ class Blended:
         return stable.unblended_loss(self.terms, loss)
 
     def moves(self, before: Floats, after: Floats) -> float:
-        """No more than the steepest shift."""
+        """At most the steepest shift."""
         return max(multiple for _, multiple, _ in self.terms)
 
 
@@ -650,12 +650,12 @@ class LossDistribution:
 
     @property
     def inner(self) -> None:
-        """A single release: no coin is tossed."""
+        """None: a single release has no inner composition."""
         return None
 
     @property
     def stacked(self) -> None:
-        """A single release."""
+        """None: a single release is no stack."""
         return None
 
     @cached_property
@@ -743,7 +743,7 @@ def gaussian(mu: float) -> LossDistribution:
 
 
 def normal(mu_squared: Any) -> LossDistribution:
-    """The same on the axis of the loss itself, N(-mu^2/2, mu^2) under Q; not for contours."""
+    """Gaussian noise on the axis of the loss, N(-mu^2/2, mu^2) under Q; not for contours."""
     m = mu_squared
     base = -0.125 * m - 0.5 * log(2.0 * pi(m) * m)
     return LossDistribution(branches=(Branch(-math.inf, math.inf, base, -0.5, 1.0 / m, 1.0, 0.0),))

@@ -180,7 +180,7 @@ class Spectrum:
 
     @cached_property
     def losses(self) -> Floats:
-        """Of the window."""
+        """The losses of the window."""
         places = self.first + np.arange(self.length, dtype=np.float64)
         return np.asarray(self.offset + self.step * places)
 

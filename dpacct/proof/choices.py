@@ -1,4 +1,4 @@
-"""Conditions on the free choices of a proof: each bound is stated for some, and every other is refused.
+"""Conditions on the free choices of a proof: choices outside a bound's hypotheses are refused.
 
 A certificate may be written by anyone, so what a search would never choose (a negative step, no panels,
 a cell twice) has to be refused here, before a bound is evaluated for it.
@@ -15,7 +15,7 @@ MOST_TERMS = 200_000
 
 
 class Unsound(NotCertified):
-    """A choice for which no bound is stated; a proof with it proves nothing."""
+    """A free choice outside the hypotheses of a bound, with which nothing is proved."""
 
 
 def demand(holds: bool, choice: str) -> None:

@@ -65,7 +65,7 @@ def decimal(value: Fraction, digits: int, up: bool) -> str:
 
 
 def require(holds: bool, message: str) -> None:
-    """Refuse what is no certificate; raises `InvalidArgument`."""
+    """Raise `InvalidArgument` unless the condition on a certificate holds."""
     if not holds:
         raise InvalidArgument(message, argument="certificate")
 
@@ -90,7 +90,7 @@ class Claim:
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Claim:
-        """Read what `to_json` wrote; raises `InvalidArgument`."""
+        """The object that `to_json` wrote; raises `InvalidArgument`."""
         named = isinstance(fields, dict) and set(fields) == set(_KINDS)
         require(named, f"a certificate's claim must have {', '.join(_KINDS)} and nothing else")
         for name, kind in _KINDS.items():

@@ -1,4 +1,4 @@
-"""One direction of a plan: delta(eps) enclosed, to a width that is asked for, or withheld."""
+"""One direction of a plan: delta(eps) enclosed to a requested width, or withheld."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Direction:
         return solved is not None and solved.resolved
 
     def refine(self) -> bool:
-        """Whether there was a finer grid to put the plan on."""
+        """Put the plan on a finer grid; whether there was one."""
         if self._stated is None or self._rough is None or self.fine:
             return False
         self.fine = True
@@ -226,7 +226,7 @@ class Direction:
         return self._sought[1]
 
     def _by_trials(self, seeker: Seeks, epsilon: Fraction, width: float) -> Enclosure:
-        """By what the seeker proposes, asked again for more where it came out too wide."""
+        """An enclosure by the seeker's proposals, with another one where the width is too large."""
         log_delta, nats = seeker.log_delta, 2.5 - math.log(width)
         for _ in range(_TRIALS):
             self._line = self._built(seeker.propose(float(epsilon), log_delta, nats))
@@ -244,7 +244,7 @@ class Direction:
         )
 
     def _built(self, proposals: Iterator[Evidence]) -> Proof:
-        """The first of these that is a proof."""
+        """The first proposal that gives a proof."""
         failure = NotCertified("no split into near and far draws was found: the value is withheld")
         for evidence in proposals:
             try:
@@ -289,7 +289,7 @@ class Direction:
         return True if enclosure.upper <= target else False if enclosure.lower > target else None
 
     def _asked(self, question: Callable[[Engine], Interval]) -> Interval | None:
-        """What the fast engine says; None where it gives up."""
+        """The fast engine's answer; None if it refuses."""
         if self._engine is None:
             return None
         try:
@@ -330,7 +330,7 @@ class Direction:
         return math.nan if solved is None else solved.value
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
-        """About -d log delta/d epsilon."""
+        """An estimate of -d log delta/d epsilon."""
         if self.closed or self._lattice is not None:
             rise = 1e-4  # downwards, for delta may end a little above
             ends = [self.enclose(Fraction(epsilon * x), 1e-7) for x in (1.0 - rise, 1.0)]

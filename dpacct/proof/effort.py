@@ -1,4 +1,4 @@
-"""What a proof may cost: seconds estimated from the sizes of its sums, never from a clock.
+"""The cost of a proof: seconds estimated from the sizes of its sums, never from a clock.
 
 So whether an answer is certified depends on the question alone, not on how busy the machine is.
 """
@@ -35,7 +35,7 @@ _LARGEST = 4e9  # bits of all numbers held at once, half a gigabyte
 
 @dataclass
 class _Account:
-    """What is left of an allowance."""
+    """The remaining seconds of an allowance."""
 
     allowed: float
     left: float
@@ -47,12 +47,12 @@ _ACCOUNT: ContextVar[_Account | None] = ContextVar("proof_effort", default=None)
 
 
 class TooCostly(NotCertified):
-    """A proof was not looked for any further: it would take longer than is allowed."""
+    """The search for a proof was stopped because it would take longer than allowed."""
 
 
 @contextmanager
 def allowance(seconds: float) -> Iterator[None]:
-    """Within the block a proof may take so many estimated seconds; the tighter of two holds."""
+    """Limit the estimated seconds of proofs within the block; the tighter of nested limits holds."""
     outer = _ACCOUNT.get()
     inner = _Account(seconds, seconds, set() if outer is None else outer.kept)
     if outer is not None and outer.left <= seconds:
@@ -100,7 +100,7 @@ def foresee(seconds: float) -> None:
 
 
 def spend_once(key: Hashable, charge: Callable[[], None]) -> None:
-    """Charge what is kept between questions: in every question, once, whoever asked before.
+    """Charge cached work once per question, whether or not it is cached already.
 
     Else an answer would be proved because another question had been asked, and withheld when asked first.
     """
@@ -135,7 +135,7 @@ PRODUCT = Work(0.45e-6, 4.0)
 
 
 def spend_on(work: Work, count: float) -> None:
-    """Charge so much work at the working precision; raises `NotCertified`, also where memory is short."""
+    """Charge work at the working precision; raises `NotCertified` if time or memory is exceeded."""
     _hold(work.held * count)
     spend(count * work.seconds * _size())
 
@@ -165,5 +165,5 @@ def _hold(numbers: float) -> None:
 
 
 def _size() -> float:
-    """Products of longer numbers take longer."""
+    """The relative cost of a product at the working precision."""
     return math.pow(max(1.0, ctx.prec / _BITS), 0.7)

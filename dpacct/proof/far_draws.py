@@ -149,7 +149,7 @@ class Split:
         return self.window.lone
 
     def pieces(self, far: int | None) -> Laws:
-        """N, F and the other laws, and how often each occurs where so many draws are far.
+        """The laws N, F and the others, with their counts when this many draws are far.
 
         None: any number; then each occurs, but F where there are no far draws.
         """

@@ -63,7 +63,7 @@ class _Terms:
         self._near, self._far = FloatLaw(near), FloatLaw(far)
 
     def _logs(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
-        """log N, log F, and of all else together."""
+        """The logs of the moments of N, of F, and of all other laws together."""
         spend(_ENTRY * (self._near.node_count + self._far.node_count) * cs.size)
         rest = log_peak(cs) - cs * self._aim.epsilon
         for law, count in self._others:
@@ -105,7 +105,7 @@ class _Terms:
         return term
 
     def place(self, term: _Term) -> Place:
-        """Where the line of one term stands."""
+        """The tilt of the line of one term."""
         count, far = self.split.count - term.far, term.far
         floats = [(self._near, count), (self._far, far), *self._others]
         floats = [(law, times) for law, times in floats if times]
@@ -150,12 +150,12 @@ class _Choice:
 
     @property
     def work(self) -> float:
-        """About how many nodes all lines have, and what their rules cost."""
+        """An estimate of the number of nodes of all lines and the cost of their rules."""
         counts = [_EACH_LINE + _nodes(self.terms.split, *line) for line in self.lines]
         return sum(counts) if counts else math.inf
 
     def proposed(self) -> Evidence:
-        """The evidence that these lines make."""
+        """The evidence for these lines."""
         split = self.terms.split
         bits = 128
 
@@ -212,7 +212,7 @@ class FarSeeker:
     log_delta: float | None
 
     def propose(self, epsilon: float, log_delta: float | None, nats: float) -> Iterator[Evidence]:
-        """Evidence of splits, that of the least work first."""
+        """Evidence for splits, in order of increasing work."""
         with searching():
             choices = self._choices(epsilon, log_delta, nats)
         for choice in choices:

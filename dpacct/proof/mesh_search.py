@@ -1,4 +1,4 @@
-"""Which grid a nested plan is put on: floats, no proof. Any grid bounds delta, a bad one badly."""
+"""The search for a nested plan's grid, in floats: every grid gives a bound, a bad one a wide bound."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Rough:
 
 
 def rough(laws: Laws, log_delta: float | None, epsilon: Fraction | None) -> Rough:
-    """A coarse look at a plan that is known on a grid alone, rounded up, at this delta or this epsilon."""
+    """A coarse version, rounded up, of a plan known only on a grid, at this delta or epsilon."""
     with searching():
         rest = (-_FAR if log_delta is None else log_delta) - _SPARE
         mesh = _fitted(laws, 0.0, rest, _COARSE, up=True)
@@ -96,7 +96,7 @@ def rough(laws: Laws, log_delta: float | None, epsilon: Fraction | None) -> Roug
 
 
 def _seconds(mesh: Mesh, laws: Laws, wanted: float) -> float:
-    """About what a grid like this one costs, of the unit that is wanted."""
+    """The estimated seconds of a grid with another unit."""
     finer = mesh.unit / max(wanted, *((c.high - c.low) * mesh.unit / _MOST for c in mesh.cells))
     total = 0.0
     for cells, (step, _) in zip(mesh.cells, laws, strict=True):

@@ -107,13 +107,13 @@ class Step:
 
 
 def nothing_stated() -> LossDistribution:
-    """In the place of a formula, where a law is made of others."""
+    """A placeholder for a formula, for a law made of others."""
     raise Unsupported("method 'certified' has no formula for a composition", argument="method")
 
 
 @dataclass(frozen=True)
 class Nested(Step):
-    """What runs on one sample that is held, or by one coin: composed first, and sampled as a whole."""
+    """A plan on one held sample, or under one coin: composed first, then sampled as a whole."""
 
     parts: tuple[tuple[Step, int], ...] = ()
 
@@ -159,14 +159,14 @@ Laws = tuple[tuple[Step, int], ...]
 
 @dataclass(frozen=True)
 class BallPairs:
-    """One step's laws, one per direction; `lower` where the realised pairs are other ones."""
+    """One step's laws, one per direction; `lower` if the attained pairs differ."""
 
     upper: tuple[Step, ...]
     lower: tuple[Step, ...] | None = None
 
     @classmethod
     def of(cls, stated: StatedPairs) -> BallPairs:
-        """Without sampling."""
+        """The laws of one release without sampling."""
         lower = None if stated.lower is None else tuple(map(Step.of, stated.lower))
         return cls(tuple(map(Step.of, stated.upper)), lower)
 
@@ -233,7 +233,7 @@ _AROUND: Mapping[str, tuple[Callable[[Law, arb], Law], ...]] = {
 
 
 def _nested(leaf: SampledRelease | NestedRelease, adjacency: Adjacency) -> BallPairs:
-    """All that runs on one sample, composed and sampled as a whole."""
+    """The laws of a plan on one sample, composed and sampled as a whole."""
     sides = read_plan(leaf.node, adjacency)
     if leaf.kind == "poisson" and adjacency is Adjacency.REPLACE_ONE:
         message = "method 'certified' knows no realised pair of a composition under replace-one"
@@ -259,7 +259,7 @@ def _around(
     sides: tuple[Laws, ...],
     ways: tuple[Callable[[Law, arb], Law], ...],
 ) -> tuple[Step, ...]:
-    """What runs, in each direction, under what the sampler does there."""
+    """The inner plan in each direction, transformed by the sampler."""
     steps = []
     for k in range(max(len(ways), len(sides))):
         how, laws = ways[min(k, len(ways) - 1)], sides[min(k, len(sides) - 1)]

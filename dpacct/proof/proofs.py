@@ -1,4 +1,4 @@
-"""What evidence proves: it is read in one place, by the search that wrote it and by every check.
+"""Proofs from evidence: read in one place, by the search that wrote it and by every check.
 
 Evidence is a JSON object: its form, a precision in bits, and the free choices that its theorem leaves. This
 module knows nothing of how they were found; work is charged before it is done.
@@ -35,11 +35,11 @@ _NOTHING, _NONE = Fraction(0), arb(0)
 
 
 class NoClosedForm(Unsound):
-    """A closed form was tried where there is none, or too long a one."""
+    """There is no closed form, or it is too long."""
 
 
 class Proof:
-    """What some evidence proves of these laws, at any epsilon; `more_bits` than it says.
+    """The proof by some evidence for these laws, at any epsilon, with `more_bits` of precision.
 
     Raises `InvalidArgument` for a form that there is not, `NotCertified` and many more where it is no proof.
     """

@@ -1,4 +1,4 @@
-"""What a search chooses for one law: nodes, cells, a shift. Any will do; a bad one gives wide bounds."""
+"""The rule for one law: nodes, cells, a shift. Every rule is valid; a bad one gives wide bounds."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ THRESHOLD = Real(-(10**9), 10**9, "both", as_float=False)
 
 
 class Aggregator(Record, Node):
-    """What GNMax and LNMax share: a release of one query's label, and what is known of given votes.
+    """Base of GNMax and LNMax: the release of one query's label, and its cost at given votes.
 
     As a node of a plan it costs what its noisy counts cost, whatever the votes are: it composes, samples,
     and is saved like any other. What data-dependent accounting finds for given votes is `cost`.
@@ -98,7 +98,7 @@ class Aggregator(Record, Node):
         return Level(self.level, self.neighbours)
 
     def plan(self, queries: int) -> Node:
-        """The noisy counts of so many queries, whatever the votes: a plan like any other.
+        """The noisy counts of `queries` queries, as a plan that does not depend on the votes.
 
         It dominates the labels, and holds for queries that are chosen as one goes along.
 
@@ -135,7 +135,7 @@ class Aggregator(Record, Node):
         exact: bool | int = True,
         progress: Callable[[str], None] | None = None,
     ) -> VotingCost:
-        """What answering these queries costs at `delta`: bounds, and the truth beside them.
+        """The cost of answering these queries at `delta`: bounds and the exact cost.
 
         `baseline` (interactive screening) is what the student expects each class to get, in votes.
         `exact`: False leaves the exact cost out; a number is the most kinds of query it is computed for.
@@ -203,7 +203,7 @@ class Aggregator(Record, Node):
         return exact.deltas(at)[which]
 
     def wrong(self, votes: Votes | ArrayLike) -> Floats:
-        """How likely noise changes each query's label, exactly (a tie counts as its first class).
+        """The exact probability that noise changes each query's label (of ties the first class counts).
 
         >>> GNMax(sigma=1).wrong([[2, 0, 0]]).round(9).tolist()
         [0.134232824]
@@ -212,7 +212,7 @@ class Aggregator(Record, Node):
         return np.asarray(exact.wrong()[which])
 
     def wrong_at_most(self, votes: Votes | ArrayLike) -> Floats:
-        """The same by a union over the classes: an upper bound that costs nothing to compute.
+        """An upper bound of `wrong` by a union over the classes, which is cheap.
 
         >>> GNMax(sigma=1).wrong_at_most([[2, 0, 0]]).round(9).tolist()
         [0.157299207]

@@ -1,4 +1,4 @@
-"""The noisy argmax itself: how likely each class wins, at the votes and at every neighbour's.
+"""The noisy argmax: the probability that each class wins, at the votes and at every neighbour's.
 
 P_j = int f_j prod_{i != j} F_i dt, f and F the density and distribution function of each noisy count. A
 neighbour changes one or two factors of it, so one set of densities serves them all: with W_j the integrand

@@ -1,4 +1,4 @@
-"""What the theorems say of each query's cost: Renyi bounds at any order, fast for millions of queries.
+"""Rényi bounds of each query's cost by published theorems, fast for millions of queries.
 
 Every bound depends on the votes through one number, an upper bound of the chance that another class than the
 leader wins (and, with screening, the largest count). It grows with that number; so where there are very many
@@ -47,7 +47,7 @@ class Bounds:
 
     @cached_property
     def log_q_near(self) -> Floats:
-        """The same at the worst neighbour too: every margin less by what one can take from it."""
+        """The same at the worst neighbour: with every margin reduced by its largest change."""
         return self.noise.log_mismatch(
             (self.histograms.margins - self.level.margin).astype(np.float64)
         )
@@ -62,7 +62,7 @@ class Bounds:
         return Kinds.of(self.log_q, None)
 
     def plain(self, orders: Floats) -> Floats:
-        """One query's cost whatever the votes are, at each order."""
+        """One query's cost for any votes, at each order."""
         result = self.noise.data_independent(orders, self.level)
         if self.screening is not None:
             result = result + self.screening.data_independent(orders, self.level)

@@ -92,7 +92,7 @@ class Neighbours:
         return values
 
     def worst(self, c: float) -> tuple[Stack, float]:
-        """The one neighbour of each query that tells most at a tilt, and the sum of the largest log M."""
+        """Each query's neighbour with the largest log M at a tilt, and the sum of these log M."""
         each, most = self._moments(c)
         group = np.repeat(np.arange(self.start.size), np.diff(np.append(self.start, each.size)))
         hit = np.flatnonzero(each == most[group])
@@ -246,7 +246,7 @@ def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
 def _least(
     side: Neighbours, tilts: list[float], question: Question, least: float
 ) -> tuple[float, bool]:
-    """From below: what one choice of neighbours costs, those that tell most at a tilt near the saddle.
+    """A lower end: the cost of the neighbours with the largest log M at a tilt near the saddle.
 
     At least what is known; and whether it took lattices of many queries.
     """

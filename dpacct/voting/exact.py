@@ -1,4 +1,4 @@
-"""The cost itself, of the released labels: exact Renyi divergences, and epsilon by composing exact laws.
+"""The exact cost of released labels: Rényi divergences, and epsilon by composing exact laws.
 
 One unit's data either joins, leaves, or changes, in all queries at once; and the two data sets can be told
 apart in either order. These are the sides of the question, and the cost is the largest of them.
@@ -124,7 +124,7 @@ class Exact:
             yield places, replace(self, histograms=self.histograms.rows(places))
 
     def _each(self, ask: Callable[[Neighbours], Floats]) -> Floats:
-        """The largest of what the sides say of each query."""
+        """The largest value over the sides, for each query."""
         return np.concatenate(
             [np.max([ask(side) for side in part.sides()], axis=0) for _, part in self._parts()]
         )

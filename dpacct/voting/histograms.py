@@ -1,4 +1,4 @@
-"""Votes made ready: sorted within each query, and queries alike taken together."""
+"""Votes prepared: sorted within each query, with equal queries grouped."""
 
 from __future__ import annotations
 

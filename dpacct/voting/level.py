@@ -70,7 +70,7 @@ class Level:
 
     @property
     def proven(self) -> bool:
-        """Whether the neighbours gone through are all that matter.
+        """Whether the enumerated neighbours include the worst one.
 
         An agent of kNN voting may spread its vote over classes. That a vote for one class is the worst is
         shown for Renyi divergences in one order only; what bounds all others is in `spread`.
@@ -89,7 +89,7 @@ class Level:
 
     @property
     def sentence(self) -> str:
-        """What neighbours are, in a sentence."""
+        """The neighbouring relation in a sentence."""
         if self.is_agent:
             return (
                 "neighbours differ in one voter, with all its votes: one vote more or fewer a query"

@@ -1,4 +1,4 @@
-"""The noise on each count: what it costs, whatever the votes or where they agree; where to integrate it.
+"""The noise on each count: its cost for any votes and for given ones, and its quadrature nodes.
 
 Counts and scales are in shares of a vote (`level`).
 """

@@ -1,4 +1,4 @@
-"""What each single query costs, and how likely its label is right."""
+"""The cost of each query, and the probability that its label is wrong."""
 
 from __future__ import annotations
 

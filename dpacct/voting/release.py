@@ -1,4 +1,4 @@
-"""A data-dependent cost that may be published: Gaussian noise in proportion to its smooth sensitivity.
+"""A publishable data-dependent cost, with Gaussian noise scaled to its smooth sensitivity.
 
 Papernot et al. 2018, Appendix B (the GNSS mechanism), at one Renyi order that is fixed beforehand. What the
 publication itself costs is added; the published value is raised so that it hides the private one with the
@@ -41,7 +41,7 @@ _SHARE = 0.3  # of 1/(2 order), which beta must stay below
 
 @dataclass(frozen=True)
 class Sanitized:
-    """What may be published: `answer`, and the parameters, none of which depends on the votes.
+    """A publishable result: `answer`, and parameters that do not depend on the votes.
 
     `answer` covers the labels and its own publication. `order`, `beta` and `noise` are those of the
     release, `publication` its Renyi cost, `confidence` the chance that the published value is no less
@@ -58,7 +58,7 @@ class Sanitized:
 
     @property
     def private(self) -> bool:
-        """False: this is what may be told."""
+        """False: this result may be published."""
         return False
 
 

@@ -1,4 +1,4 @@
-"""How much a data-dependent cost can change from one data set to the next: its smooth sensitivity.
+"""The smooth sensitivity of a data-dependent cost.
 
 Papernot et al. 2018, Appendix B, bound the local sensitivity at a distance under two conditions on the cost
 as a function of q (their C5 and C6), which must be checked for each noise and order. Here no condition is
@@ -65,7 +65,7 @@ class Steps:
 
     @cached_property
     def _answer(self) -> Floats:
-        """Of a label, by column: the best bound at its upper edge, or the lower one's if that is more."""
+        """The cost of a label, by column: the best bound at its upper edge, made non-decreasing."""
         orders = np.array([self.order])
         tables = self.noise.tables(self.edges, orders, self.level).values()
         return np.asarray(np.maximum.accumulate(np.minimum.reduce(list(tables))[:, 0]))
@@ -95,7 +95,7 @@ class Steps:
 
     @cached_property
     def reached(self) -> tuple[Places, Places]:
-        """Of each step: the highest and the lowest step that a neighbour can lie in."""
+        """For each step, the highest and the lowest step that a neighbour can lie in."""
         margin = float(self.level.margin)
         up = self.at(self._moved(self.edges, margin))
         lower = np.append(-math.inf, self.edges[:-1])
@@ -107,7 +107,7 @@ class Steps:
 
     @cached_property
     def first(self) -> float:
-        """Where the first cell begins."""
+        """The start of the first cell."""
         assert self.screening is not None
         sigma, step = float(self.screening.sigma), self.level.step
         # so far out that the bound falls with the count (docs/theory/voting.md)
@@ -121,7 +121,7 @@ class Steps:
 
     @cached_property
     def width(self) -> float:
-        """Of a cell, in shares."""
+        """The width of a cell, in shares."""
         if self.whole:
             return float(max(1, math.ceil(self._span / _MOST_ROWS)))
         return self._span / _REAL_ROWS
@@ -180,7 +180,7 @@ class Steps:
 
     @cached_property
     def local(self) -> Floats:
-        """Of each: the most by which a neighbour's cost differs."""
+        """The local sensitivity of each cell: the largest change of cost to a neighbour."""
         up, down = self.reached
         away = 0 if self.screening is None else math.ceil(self.level.step / self.width)
         result, last = np.zeros(self.cost.shape), self.cost.shape[0] - 1

@@ -1,4 +1,4 @@
-"""What a setting may be: one sentence that names the argument, the value and the range, or the value."""
+"""Checks of settings: each returns the value, or raises a sentence with argument, value and range."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 def setting(default: T, check: Callable[..., object], *bounds: object) -> T:
-    """The default of a field of `Settings`, and what refuses its value: check(name, value, *bounds)."""
+    """A field of `Settings` with a default and a check of its value: check(name, value, *bounds)."""
     described: Any = field(default=default, metadata={"check": (check, bounds)})
     return cast(T, described)
 
 
 @dataclass(frozen=True)
 class Settings:
-    """A dataclass whose fields say what they may be (`setting`); None is what was not given.
+    """A dataclass whose fields check their values (`setting`); None stands for a setting not given.
 
     An exact number takes the place of what was typed. Raises `InvalidArgument`.
     """
@@ -103,7 +103,7 @@ def widths(name: str, value: object, count: int | None = None) -> tuple[int, ...
 
 
 def near(value: str, choices: Iterable[str]) -> str:
-    """A question whether a word was misspelt, or nothing.
+    """A clause "did you mean ...?" for a misspelt word, or nothing.
 
     >>> near("privcy", ["data", "privacy"])
     " (did you mean 'privacy'?)"

@@ -1,4 +1,4 @@
-"""Accounts: whom a run protects, what each round costs them, and what they were charged so far."""
+"""Accounts: whom a run protects, the cost of a round, and the charges so far."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RUN = "run"
 
 @lru_cache(maxsize=4096)
 def epsilon(node: dp.Node, times: int, delta: Fraction, method: str = "auto") -> dp.Answer:
-    """Epsilon of `times` releases; asked once for equal accounts, of which a run may have thousands."""
+    """Epsilon of `times` releases; cached, since a run may have thousands of equal accounts."""
     return (node * times).epsilon(delta=delta, method=method)
 
 
@@ -47,17 +47,17 @@ class Account:
     delta: Fraction
 
     def spent(self, times: int, method: str = "auto") -> dp.Answer:
-        """Epsilon after so many rounds, at least 1."""
+        """Epsilon after `times` rounds, at least 1."""
         return epsilon(self.step, times, self.delta, method)
 
     @property
     def plan(self) -> dp.Node:
-        """Everything that it may be charged."""
+        """The plan of everything that the account may be charged."""
         return self.step * self.times
 
 
 class Accounts:
-    """What was charged to whom; a context manager, with a `dpacct.Ledger` in `folder`, else in memory.
+    """The charges of all accounts: a context manager, in a `dpacct.Ledger` in `folder` or in memory.
 
     Every charge has a label, and the same label again charges nothing more. Raises `BudgetExceeded`,
     `LedgerDamaged`, `InvalidArgument` for a folder of an earlier version.
@@ -120,7 +120,7 @@ class Accounts:
             self._ledger = None
 
     def charged(self, name: str) -> int:
-        """In how many rounds an account was charged."""
+        """The number of rounds in which an account was charged."""
         return self._rounds.get(name, 0)
 
     def may(self, name: str, label: str) -> bool:
@@ -131,7 +131,7 @@ class Accounts:
         return name in self._names.get(label, ())
 
     def _note(self, label: str, names: Collection[str]) -> None:
-        """Count each of `names` once under this label."""
+        """Charge each of `names` once under this label."""
         before = self._names.get(label, frozenset())
         for name in names:
             if name not in before:
@@ -139,7 +139,7 @@ class Accounts:
         self._names[label] = before.union(names) if before else frozenset(names)
 
     def spent(self, name: str) -> dp.Answer | None:
-        """Epsilon of what was charged to an account; None where nothing was."""
+        """Epsilon of an account's charges; None without any."""
         times = self.charged(name)
         return self.accounts[name].spent(times) if times else None
 

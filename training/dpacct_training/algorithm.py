@@ -1,4 +1,4 @@
-"""Algorithm: what a federated system is; no file, process, engine or key in sight."""
+"""Algorithm: a federated system, independent of files, processes, engines and keys."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ class Algorithm(Settings, ABC):
 
     @abstractmethod
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
-        """All that privacy rests on."""
+        """The plan, on which the guarantee rests."""
 
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
-        """The same with the noise that the paper itself draws ([privacy] noise = "as-printed").
+        """The algorithm with the paper's own noise ([privacy] noise = "as-printed").
 
         Accounted as what it is. Raises `InvalidArgument` where the paper prints none.
         """
@@ -63,11 +63,11 @@ class Algorithm(Settings, ABC):
         return self, replace(cohort, noise=self.printed * clip)
 
     def paper_says(self, plan: Plan) -> str:
-        """A paragraph for the report: what the paper says of this very run, where it says something."""
+        """A paragraph for the report with the paper's claim about this run, if it makes one."""
         return ""
 
     def paper_mu(self, plan: Plan, rounds: int) -> float:
-        """What the paper's own f-DP says of so many rounds: mu of a Gaussian trade-off."""
+        """The paper's own mu-GDP after `rounds` rounds."""
         raise dp.Unsupported(f"the paper of {self.name} measures privacy by no mu")
 
     def begin(self, setting: Setting) -> Arrays:
@@ -75,12 +75,12 @@ class Algorithm(Settings, ABC):
         return {"weights": setting.initial()}
 
     def sent(self, state: Arrays) -> Arrays:
-        """What every client of a round is sent: all of it public to them."""
+        """The message to every client of a round, which they all may see."""
         return {"weights": state["weights"]}
 
     @abstractmethod
     def client(self, sent: Arrays, site: Site) -> Arrays:
-        """What the clients of a site answer: one row each. A client alone is a site of one."""
+        """The answers of a site's clients, one row each."""
 
     def mechanisms(self, plan: Plan, state: Arrays) -> Mapping[str, Noise]:
         """This round's noise: the plan's, at another clip where the state decides it."""
@@ -88,7 +88,7 @@ class Algorithm(Settings, ABC):
 
     @abstractmethod
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
-        """The next state; it sees what was released, never a message that is not."""
+        """The next state, computed from released values only."""
 
     def judged(self, state: Arrays) -> Array:
         """The model that is evaluated on the test data."""

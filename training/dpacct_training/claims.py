@@ -1,4 +1,4 @@
-"""Claims: what a paper says of its methods, judged over seeds.
+"""Claims of papers about their methods, judged over seeds.
 
 Runs of one seed share their data and their coins, so that differences are taken seed by seed.
 """
@@ -69,16 +69,16 @@ class Claim:
 
     @property
     def measures(self) -> tuple[str, str]:
-        """What is compared, of either side."""
+        """The measures of both sides."""
         return self.measure, self.than_measure or self.measure
 
     @property
     def sides(self) -> tuple[tuple[str, str], tuple[str, str]]:
-        """(variant, measure) of what should be greater, and of the other."""
+        """(variant, measure) of the side that should be greater, then of the other."""
         return (self.greater, self.measures[0]), (self.than, self.measures[1])
 
     def judged(self, greater: Sequence[float], than: Sequence[float]) -> Verdict:
-        """By the values of the same seeds, in the same order."""
+        """Judge the claim by values for the same seeds, in the same order."""
         differences = [a - b for a, b in zip(greater, than, strict=True)]
         return Verdict(self, tuple(greater), tuple(than), *interval(differences))
 

@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Atomic writes: a file is complete or absent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def keep(path: Path, write: Callable[[Path], object], *, first: bool = False) -> None:
-    """Let `write` make a file beside `path`, then put it there in one step: whole or not at all.
+    """Write a file atomically: `write` makes it beside `path`, then it is renamed.
 
     `first`: what is there already stays.
     """
@@ -35,7 +35,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def secret(path: Path, content: bytes) -> bytes:
-    """What a file holds that only its owner reads: `content`, or what was there before.
+    """A file that only its owner can read: written with `content` unless it exists; returns its content.
 
     Of two processes that begin at once the first one's content is both's.
     """

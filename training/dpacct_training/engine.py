@@ -1,4 +1,4 @@
-"""Engine: carries tasks to hosts and replies back, and knows nothing else; the two of this machine."""
+"""Engine: carries tasks to hosts and replies back; with the two engines for one machine."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class Around:
 
     @property
     def local(self) -> bool:
-        """As the inner engine is."""
+        """The same as the inner engine's."""
         return self.inner.local
 
     def where(self, client: int) -> int:
-        """As the inner engine says."""
+        """The same as the inner engine's."""
         return self.inner.where(client)
 
     def close(self) -> None:
@@ -70,15 +70,15 @@ class InProcess:
         self.host = host
 
     def where(self, client: int) -> int:
-        """Everyone is here."""
+        """0: every client is on this machine."""
         return 0
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
-        """One after the other."""
+        """Answer the tasks one after another."""
         return map(self.host.answer, tasks)
 
     def close(self) -> None:
-        """Nothing was started; what was kept for speed is forgotten."""
+        """Drop the caches; nothing was started."""
         self.host.grams.clear()
 
 
@@ -108,7 +108,7 @@ class Pool:
         return 0
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
-        """As the processes have time."""
+        """Answer the tasks in the pool's processes."""
         return self._pool.map(_answer, tasks)
 
     def close(self) -> None:

@@ -43,7 +43,7 @@ class State:
     missing: dict[str, int] = field(default_factory=dict)
 
     def counts(self, plan: Plan) -> dict[str, int]:
-        """What was counted where it was done, named as in `Plan.counts`."""
+        """The counts measured by the hosts, named as in `Plan.counts`."""
         counts = {"rounds": len(self.sizes), "coins": self.coins}
         names = [*plan.noise, *(["records"] if plan.records else [])]
         for name in sorted({*names, *self.meters}, key=lambda n: (n not in names, n)):
@@ -52,7 +52,7 @@ class State:
         return counts
 
     def about(self) -> dict[str, Any]:
-        """All but the arrays, as JSON values."""
+        """Everything but the arrays, as JSON values."""
         return {
             "round": self.round,
             "costs": self.costs,
@@ -74,7 +74,7 @@ class State:
 
     @classmethod
     def read(cls, about: dict[str, Any], tensors: dict[str, Array]) -> State:
-        """What `about` and `to_tensors` returned. Raises `KeyError`, `TypeError`, `ValueError`."""
+        """The state from `about` and `to_tensors`. Raises `KeyError`, `TypeError`, `ValueError`."""
         server: Arrays = {}
         memory: dict[int, Arrays] = {}
         private: dict[str, list[Array]] = {}
@@ -104,7 +104,7 @@ Row = dict[str, Any]
 
 
 class Folder:
-    """Where a run keeps what must survive it; `fingerprint`: of all that decides its bits."""
+    """The folder of a run; `fingerprint` is a checksum of everything that decides its bits."""
 
     def __init__(self, path: Path, fingerprint: str = "") -> None:
         self.path, self.fingerprint = path, fingerprint
@@ -115,12 +115,12 @@ class Folder:
 
     @property
     def charged(self) -> bool:
-        """Whether anything was counted here."""
+        """Whether anything was charged in this folder."""
         return (self.path / "ledger.jsonl").exists()
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """While this lasts no other process runs here; a dead one's hold is gone with it."""
+        """Lock the folder for this process; the lock dies with the process."""
         library = required("filelock")
         lock = library.FileLock(self.path / ".lock")
         try:
@@ -146,14 +146,14 @@ class Folder:
         return Keys(bytes.fromhex(key), source.replace("-", " "))
 
     def forget_key(self) -> None:
-        """The run is over: nobody needs its noise again."""
+        """Erase the key of a finished run."""
         with suppress(FileNotFoundError):
             self.key.unlink()
 
     # --- the state
 
     def save(self, state: State) -> None:
-        """Whole or not at all; the same state is the same bytes."""
+        """Save the state atomically; equal states give equal bytes."""
         about = {**state.about(), "fingerprint": self.fingerprint}
         tensors = {name: np.ascontiguousarray(v) for name, v in state.to_tensors().items()}
         metadata = {"about": json.dumps(about, sort_keys=True)}
@@ -206,6 +206,6 @@ class Folder:
         keep(self.metrics, lambda path: path.write_text("".join(kept), encoding="utf-8"))
 
     def measured(self, row: Row) -> None:
-        """One more line."""
+        """Append one measurement."""
         with self.metrics.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")

@@ -66,7 +66,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Child:
-    """What one client is sent for one round."""
+    """The keys of one client for one round."""
 
     key: bytes = field(repr=False)
 
@@ -95,7 +95,7 @@ class Keys:
 
     @classmethod
     def from_seed(cls, seed: int) -> Keys:
-        """Replayable: whoever knows the seed knows the noise."""
+        """Keys from a seed, for replay: whoever knows the seed knows the noise."""
         text = f"dpacct-train {whole('seed', seed, 0, 2**63)}".encode()
         return cls(hashlib.sha256(text).digest(), SEEDED)
 
@@ -122,7 +122,7 @@ class Keys:
         return hashlib.blake2b(b"name", key=self.secret, digest_size=16).hexdigest()
 
     def derived(self, text: str) -> Keys:
-        """Keys that are other for each text; the secret cannot be told from them."""
+        """Keys derived for a text; the secret cannot be recovered from them."""
         digest = hashlib.blake2b(text.encode(), key=self.secret, digest_size=32).digest()
         return Keys(digest, self.source)
 

@@ -1,4 +1,4 @@
-"""Local training: what clients do between being asked and answering; all clients of a site at once.
+"""Local training of clients, all clients of a site at once.
 
 Weights are rows (clients, d). A gradient is a function of (model, weights, x, y); terms are added to
 it, as in optax.
@@ -83,7 +83,7 @@ def paired(function: Callable[..., Rows], *rows: Rows) -> Rows:
 
 
 def plain(model: Model, w: Rows, x: Rows, y: Rows) -> Rows:
-    """Of the mean loss of each client's batch."""
+    """The gradient of the mean loss of each client's batch."""
     if y.shape[1] == 1:  # a batch of one is no matrix either; twice the same has the same mean
         x, y = torch.cat([x, x], dim=1), torch.cat([y, y], dim=1)
     return paired(model.gradient, w, x, y)

@@ -1,4 +1,4 @@
-"""What claims are about, measured on the model as it stands after a round.
+"""Measures that claims compare, taken on the model after a round.
 
 All but the test accuracy is for the one who runs an experiment on public data: it is not private.
 """
@@ -54,7 +54,7 @@ def personal(session: Session) -> float:
 
 
 def shared(session: Session) -> float:
-    """The same of the global model: what each client would have without one of its own."""
+    """The mean accuracy of the global model on the same samples."""
     return _on_own_classes(
         session, lambda sent, site: np.tile(session.weights, (len(site.clients), 1))
     )
@@ -120,18 +120,18 @@ def landscape(session: Session) -> tuple[tuple[float, float], ...]:
 
 
 def rounds(session: Session) -> float:
-    """How many there were."""
+    """The number of rounds."""
     return float(session.run.state.round)
 
 
 def mu(session: Session) -> float:
-    """By the paper, of these rounds."""
+    """The paper's mu after these rounds."""
     prepared = session.prepared
     return prepared.algorithm.paper_mu(prepared.plan, session.run.state.round)
 
 
 def weights(session: Session) -> float:
-    """How many numbers the model has."""
+    """The number of weights of the model."""
     return float(session.prepared.setting.model.dimension)
 
 

@@ -1,4 +1,4 @@
-"""Noise: a bound, the noise that hides what is bounded, and the node that accounts for both.
+"""Noise: a clipping bound, the noise for the clipped sum, and the node that accounts for both.
 
 One object for all three, so that they cannot disagree. Nothing else in the package draws noise, and
 nothing else is accounted.
@@ -129,12 +129,12 @@ class Noise(Settings, ABC):
 
     @property
     def numbers(self) -> int:
-        """How many numbers one draw of it is."""
+        """The number of values in one draw."""
         return self.size
 
     @property
     def protects(self) -> str:
-        """Whom the node of a sum is about: a "client" with all that it holds, or one "record"."""
+        """The unit that the node protects: a "client" with all its data, or one "record"."""
         return "client"
 
     @property
@@ -145,29 +145,29 @@ class Noise(Settings, ABC):
     @property
     @abstractmethod
     def node(self) -> dp.Node | None:
-        """What dpacct accounts, free of scale: the same at every clip. None: nothing is guaranteed."""
+        """The node that dpacct accounts, the same at every clip; None without a guarantee."""
 
     @property
     @abstractmethod
     def variance(self) -> float:
-        """Of the noise on one number; read off `node` and `clip`, never off `unit`."""
+        """The variance of the noise on one number, from `node` and `clip`, never from `unit`."""
 
     def as_printed(self) -> Noise:
-        """The same as the paper draws it, where its bound is another than this one."""
+        """The noise as the paper draws it, if the paper's bound differs."""
         return self
 
     def without(self) -> Noise:
-        """The same bound with nothing to hide it ([privacy] noise = "none")."""
+        """The same bound without noise ([privacy] noise = "none")."""
         return Unprotected(self.size, self.clip)
 
     @property
     def claimed(self) -> dp.Node | None:
-        """What the paper accounts, where that is not `node`."""
+        """The node that the paper accounts, if different from `node`."""
         return self.node
 
     @abstractmethod
     def unit(self, count: int, stream: Stream) -> Vector:
-        """So many numbers of noise for a clip of 1, in double precision."""
+        """`count` numbers of noise for a clip of 1, in double precision."""
 
     def norms(self, rows: Rows) -> Vector:
         """The norm of each row that `clip` bounds."""
@@ -196,7 +196,7 @@ class Noise(Settings, ABC):
         return rows * factor[:, None]
 
     def settled(self, total: Vector) -> Vector:
-        """A sum as it is hidden, without what adding in another order would have rounded otherwise."""
+        """The sum, rounded so that it does not depend on the order of addition."""
         return total
 
     def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
@@ -212,7 +212,7 @@ class Noise(Settings, ABC):
         return noisy
 
     def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
-        """What leaves: the mean over a public number of clients."""
+        """The released value: the mean over a public number of clients."""
         return noisy / denominator
 
     def costs(self, totals: Vector, delta: Fraction, seed: int) -> dict[str, float]:
@@ -291,7 +291,7 @@ class PrintedLaplace(Laplace):
 
     @property
     def claimed(self) -> dp.Node:
-        """What the paper takes it for."""
+        """The node that the paper accounts."""
         return dp.Laplace(noise_multiplier=self.b, clip=1)
 
 
@@ -349,7 +349,7 @@ class PrintedStaircase(Staircase):
 
     @property
     def claimed(self) -> dp.Node:
-        """What the paper takes it for: a single staircase."""
+        """The node that the paper accounts: a single staircase."""
         return self.step
 
 
@@ -393,7 +393,7 @@ class Votes(Noise):
 
     @cached_property
     def node(self) -> dp.Node | None:
-        """So many queries of this aggregator."""
+        """The queries of this aggregator."""
         return self.gnmax.plan(self.size // self.classes)
 
     @property
@@ -421,12 +421,12 @@ class Votes(Noise):
         return votes.reshape(len(rows), -1)
 
     def without(self) -> Noise:
-        """The votes as they are."""
+        """The votes without noise."""
         return ClearVotes(**{field.name: vars(self)[field.name] for field in fields(self)})
 
     @property
     def _scale(self) -> float:
-        """What a largest count is multiplied by, so that one noise of `sigma` hides it as well."""
+        """The factor on a largest count that lets noise of `sigma` serve for it too."""
         return self.sigma / self.threshold_sigma if self.threshold_sigma is not None else 0.0
 
     @property
@@ -477,7 +477,7 @@ class ClearVotes(Votes):
         return None
 
     def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
-        """The votes as they are."""
+        """The votes without noise."""
         return self.screened(total)
 
 
@@ -508,7 +508,7 @@ class Unprotected(Noise):
         return np.zeros(count)
 
     def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
-        """The sum as it is."""
+        """The sum without noise."""
         return total
 
 

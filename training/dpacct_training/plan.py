@@ -1,4 +1,4 @@
-"""Plan: who takes part, who draws which noise, and so what is accounted; nothing is said twice."""
+"""Plan: who takes part and who draws which noise, from which everything accounted follows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AS_PRINTED = "as-printed"
 
 @dataclass(frozen=True, kw_only=True)
 class Cohort:
-    """[privacy]: who is asked and how often, the bound, and what must hold at the end.
+    """[privacy]: sampling, rounds, clip and target.
 
     `rate`: share of clients per round, exact. `scheme`: "poisson" (a coin each), "uniform" (a subset
     of the fixed size rate * clients) or "none" (everyone). `epsilon`, `delta`: the target. `noise`:
@@ -84,7 +84,7 @@ class Cohort:
 
     @property
     def _asks(self) -> bool:
-        """Whether the noise is to be found for a target."""
+        """Whether the noise is calibrated to a target."""
         return isinstance(self.noise, str) and self.noise != "none"
 
     def multiplier(self, by: str = "server") -> float:
@@ -136,7 +136,7 @@ class Cohort:
 def _least(
     target: float, delta: Fraction, rate: Fraction, rounds: int, scheme: str, noise: str
 ) -> float:
-    """Asked once for each target: the runs of a sweep share it."""
+    """The smallest multiplier for a target; cached, since the runs of a sweep share it."""
     multiplier = float(
         dp.noise_multiplier(
             epsilon=target,
@@ -188,7 +188,7 @@ class Plan:
 
     @property
     def denominator(self) -> Fraction:
-        """What a sum is divided by."""
+        """The divisor of a sum."""
         return self.cohort.denominator
 
     def sample(self, round: int, keys: Keys) -> sampling.Sample:
@@ -197,14 +197,14 @@ class Plan:
         return sampling.drawn(cohort.scheme, cohort.clients, cohort.rate, stream)
 
     def part(self, clients: int = 1) -> Fraction:
-        """Which part of the noise's variance so many clients bring."""
+        """The share of the noise's variance that `clients` clients contribute."""
         return (
             clients
             * {SERVER: Fraction(0), SHARES: 1 / self.denominator, EACH: Fraction(1)}[self.by]
         )
 
     def missing(self, clients: int) -> Fraction:
-        """Which part the server has to add, where so many clients answered."""
+        """The share of the variance that the server must add when `clients` clients answered."""
         return max(Fraction(0), 1 - self.part(clients))
 
     def mechanisms(self, name: str) -> list[Noise]:
@@ -259,13 +259,13 @@ class Plan:
 
     @property
     def tree(self) -> dp.Node | None:
-        """All that the clients are promised: every round of the run's account."""
+        """The plan of every round of the run's account."""
         account = self.accounts.get(RUN)
         return None if account is None else account.step * account.times
 
     @cached_property
     def mark(self) -> str:
-        """A digest that every host must share with the server, or its noise is another plan's."""
+        """A digest of the plan, which every host must share with the server."""
         parts = (self.cohort, sorted(self.noise.items()), self.by, sorted(self.records.items()))
         return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
 

@@ -1,4 +1,4 @@
-"""From an experiment's words to the objects that run."""
+"""Build the objects of a run from an experiment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpacct_training.setting import Setting
 
 @dataclass(frozen=True, kw_only=True)
 class Running(Settings):
-    """[run]: what changes no result, but for `seed`.
+    """[run]: settings that change no result, except `seed`.
 
     Without a seed the key comes from the operating system; with one the run can be replayed, and
     whoever knows the seed knows the noise.
@@ -35,7 +35,7 @@ class Running(Settings):
 
 @dataclass(frozen=True)
 class Prepared:
-    """Everything a run needs but its key."""
+    """Everything that a run needs except its key."""
 
     experiment: Experiment
     algorithm: Algorithm
@@ -46,7 +46,7 @@ class Prepared:
 
     @property
     def as_printed(self) -> bool:
-        """Whether the noise is the paper's own, whatever it guarantees."""
+        """Whether the noise is the paper's own."""
         return self.experiment.sections["privacy"].get("noise") == AS_PRINTED
 
     @property

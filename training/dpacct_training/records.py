@@ -20,7 +20,7 @@ from dpacct_training.sampling import SCHEMES, accounted, drawn
 
 @dataclass(frozen=True, kw_only=True)
 class Records:
-    """What protects one record of a client: `steps` releases of `noise`, each on a fresh sample.
+    """The protection of one record of a client: `steps` releases of `noise`, each on a fresh sample.
 
     `rate`: share of the client's records in a step. `coin`: the client's public chance to take part
     in a round. `epsilon`: the client's own budget, beyond which it takes part no more; None: in all
@@ -46,12 +46,12 @@ class Records:
 
     @cached_property
     def node(self) -> dp.Node | None:
-        """What one round costs: `steps` releases, if the client's public coin says so."""
+        """The node of one round: `steps` releases, if the client's public coin selects it."""
         return self._round(self.noise.node)
 
     @cached_property
     def claimed(self) -> dp.Node | None:
-        """What the paper says that a round costs, where its noise is drawn as printed; else `node`."""
+        """The node that the paper accounts for a round, if its noise is drawn as printed; else `node`."""
         return self._round(self.noise.claimed)
 
     @property

@@ -1,4 +1,4 @@
-"""Replicate: what experiments claim, run over seeds in processes, kept, and judged.
+"""Replicate: run the claims of experiments over seeds in processes, store the results, judge them.
 
 A run that is kept is not run again, so that what was interrupted goes on where it was.
 """
@@ -33,7 +33,7 @@ Watch = Callable[["Trial", int], None]
 
 @dataclass(frozen=True)
 class Trial:
-    """One run: of which variant, at which settings of the sweep, with which seed, and what came of it.
+    """One run: its variant, settings of the sweep, seed and results.
 
     `digest`: of all settings that decide the bits. `epsilon`: the true one, of the account that has
     spent most; `unit`: whom it protects. `curve`: (round, accuracy in percent) where it was looked at.
@@ -67,7 +67,7 @@ class Study:
 
     @property
     def command(self) -> str:
-        """What runs all of it."""
+        """The command that runs the whole study."""
         return f"dpacct-train replicate {self.name}"
 
     def of(self, variant: str, at: Section) -> list[Trial]:
@@ -83,7 +83,7 @@ class Study:
         return greater, than
 
     def verdicts(self) -> list[Verdict]:
-        """Of each claim, by the runs that there are."""
+        """The verdict on each claim, by the stored runs."""
         verdicts = []
         for claim in self.experiment.claims:
             greater, than = self.sides(claim)
@@ -123,7 +123,7 @@ def studies(names: Sequence[str] = (), folder: Path = EXPERIMENTS) -> list[Study
 
 @dataclass(frozen=True)
 class Job:
-    """A run that is to be done, what is to be measured at its end, and where that is (`until`)."""
+    """A run to be done, with its measures and its end (`until`)."""
 
     trial: Trial
     experiment: Experiment
@@ -150,7 +150,7 @@ def jobs(study: Study, seeds: int) -> list[Job]:
 
 
 def read(study: Study, folder: Path) -> Study:
-    """With what is kept of it in a folder. Raises `InvalidArgument`."""
+    """The study with its stored results. Raises `InvalidArgument`."""
     path = folder / f"{study.name}.json"
     if not path.exists():
         return study
@@ -168,7 +168,7 @@ def _trial(entry: dict[str, Any]) -> Trial:
 
 
 def keep(study: Study, folder: Path) -> None:
-    """All runs so far, one in a line."""
+    """Store all runs so far, one per line."""
     lines = [json.dumps(asdict(trial), sort_keys=True) for trial in study.trials]
     write_text(folder / f"{study.name}.json", "[\n" + ",\n".join(lines) + "\n]\n")
 

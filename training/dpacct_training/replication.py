@@ -1,4 +1,4 @@
-"""The page of what the papers claim and what was seen, made from stored results alone."""
+"""The page of the papers' claims and results, made from stored results alone."""
 
 from __future__ import annotations
 

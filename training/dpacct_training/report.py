@@ -1,4 +1,4 @@
-"""What a run did and what holds of it: dpacct's report, with the run's own sections and checks."""
+"""The report of a run: dpacct's report, with the run's own sections and checks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def report(prepared: Prepared, result: Result, command: str = "") -> dp.Report |
 
 
 def without_guarantee(prepared: Prepared, result: Result) -> dp.ReportDocument:
-    """What ran, where nothing is guaranteed."""
+    """The report of a run without a guarantee."""
     bounded = any(noise.bounds for noise in prepared.plan.noise.values())
     return dp.ReportDocument(
         title=f"Report: {prepared.experiment.name}",
@@ -97,7 +97,7 @@ def _published(prepared: Prepared) -> str:
 
 
 def _declared(prepared: Prepared, result: Result) -> dict[str, Any]:
-    """What the run itself knows of the assumptions."""
+    """The assumptions that the run itself can vouch for."""
     plan, cohort = prepared.plan, prepared.cohort
     bounded = sum(count for name, count in result.executed.items() if name.endswith("clipped"))
     evidence = f"counted: {bounded} rows were clipped, each where the plan says"
@@ -178,7 +178,7 @@ def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...
 
 
 def _as_printed(prepared: Prepared, result: Result) -> str:
-    """Which guarantee the paper's own noise has, beside what the paper says of it."""
+    """The actual guarantee of the paper's own noise, and the paper's claim."""
     text = "The noise is the paper's own. What it guarantees is the epsilon of this report"
     records = prepared.plan.records.values()
     claims = [

@@ -1,4 +1,4 @@
-"""A run: the same rounds for every system and every engine.
+"""Run: the loop of rounds, for every algorithm and engine.
 
 Count, ask, bound, hide, release, save, go on.
 """
@@ -85,7 +85,7 @@ class Run:
         ]
 
     def charges(self, mechanisms: Mapping[str, Noise], round: int) -> dict[str, dp.Node]:
-        """What a round costs whom.
+        """The charge of each account for a round.
 
         A client's own account is charged in every round that its coin could have chosen it for, not
         only where it did: that is what the coin's node stands for.
@@ -165,7 +165,7 @@ class Run:
         return released
 
     def _unsound(self, reply: Reply, mechanisms: Mapping[str, Noise]) -> str:
-        """Why an answer from another machine is not taken; its clients are then missing.
+        """Why a host's answer is rejected, or nothing; its clients then count as missing.
 
         What is wrong on this machine ends the run, and what is wrong on another ends its answer: one
         host must not be able to end everybody's run.
@@ -216,7 +216,7 @@ class Run:
         clients: int,
         meters: Meters,
     ) -> Array:
-        """What is published of a sum: with the noise that so many clients have not brought.
+        """The published sum, with the part of the noise that clients have not added.
 
         The stream is keyed by the sum too: a round that is repeated with other replies never has the
         same noise over another sum, which would tell their difference.
@@ -255,12 +255,12 @@ class Run:
         self._judge(state.meters)
 
     def _judge(self, meters: Meters) -> None:
-        """All rounds together: what is a little off is seen before long."""
+        """Check the counts of all rounds together, which reveals small deviations."""
         for name, meter in meters.items():
             meter.check(max(noise.kurtosis for noise in self.plan.mechanisms(name)))
 
     def planned(self) -> dict[str, int]:
-        """What must have been counted by now."""
+        """The counts expected so far."""
         return self.plan.counts(self.state.sizes, self.state.answers)
 
     def spent(self) -> dict[str, dp.Answer]:

@@ -1,4 +1,4 @@
-"""Secure sum: the server learns the sum of the parties' vectors and nothing else of them.
+"""Secure sum: the server learns only the sum of the parties' vectors.
 
 The protocol of Bonawitz et al. 2017 (Practical Secure Aggregation): each two parties agree on a mask that
 one adds and the other takes off, each adds one of its own besides, and both kinds can be told from
@@ -74,7 +74,7 @@ def centred(words: Words, prime: int = FIELD) -> NDArray[np.int64]:
 def masked(
     vector: Words, self_mask: Words, pairs: Mapping[int, Words], me: int, prime: int
 ) -> Words:
-    """What a party sends: with its own mask, and each pair's, added by one and taken off by the other."""
+    """A party's masked vector: its own mask, and pairwise masks that cancel in the sum."""
     total = plus(vector, self_mask, prime)
     for other, mask in pairs.items():
         total = plus(total, mask, prime) if me < other else minus(total, mask, prime)

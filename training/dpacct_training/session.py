@@ -1,4 +1,4 @@
-"""A session: one experiment from its first round to its result, measured on the way."""
+"""Session: one experiment from its first round to its result, with measurements."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Result:
 
     @property
     def spent(self) -> dp.Answer | None:
-        """What it has spent."""
+        """The epsilon that this account has spent."""
         return None if self.account is None else self.spent_by[self.account]
 
 

@@ -20,7 +20,7 @@ from dpacct_training.site import Site
 
 @dataclass(frozen=True)
 class AdaptiveClip(Algorithm):
-    """Two releases a round on the same coins, the update and how many updates were short; both are paid.
+    """Two releases a round on the same sample: the update and the count of short updates; both are charged.
 
     `spread`: the count's noise, as a share of the expected number of clients; one client moves the
     count by 1. The update's multiplier z is such that z^-2 + z_count^-2 is what one Gaussian of the

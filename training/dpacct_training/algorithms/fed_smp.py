@@ -31,7 +31,7 @@ class FedSMP(DPFedAvg):
     printed: ClassVar[float | None] = 0.95  # Shi et al. 2023, Section 6.1
 
     def size(self, dimension: int) -> int:
-        """How many coordinates are kept."""
+        """The number of kept coordinates."""
         return max(1, int(self.keep * dimension))
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:

@@ -1,1 +1,1 @@
-"""Attacks and audits: what leaks from what a run releases, beside what is proved of it."""
+"""Attacks and audits: leakage of a run's releases, compared with the proven bounds."""

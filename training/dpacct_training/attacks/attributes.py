@@ -25,7 +25,7 @@ Seen = tuple[tuple[Table, Table], NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Attribute:
-    """Shares of right guesses, of people whom the model has learned from and of others.
+    """Shares of right guesses, for people in the training data and for others.
 
     Of the `majority`'s value; from the other inputs (`imputed`); from these and the `model`; and the
     last for people whom the model has not seen (`strangers`). `spread`: standard error of a share. What
@@ -44,7 +44,7 @@ class Attribute:
 def attribute(
     target: Target, name: str, *, people: int = 2000, keys: Keys, watch: Watch | None = None
 ) -> Attribute:
-    """Guess from the last model of a run; half of the test set teaches the attacker, who knows both.
+    """Guess the attribute from the last model of a run; the attacker learns from half of the test set.
 
     Raises `InvalidArgument` where the data have no such attribute.
     """
@@ -62,7 +62,7 @@ def attribute(
     members = np.concatenate(target.rows)[:half]
 
     def seen(samples: Any, rows: NDArray[np.int64]) -> Seen:
-        """The inputs without the attribute, and what the model says of each value of it."""
+        """The inputs without the attribute, with the model's output for each of its values."""
         x, y = samples[0][rows], samples[1][rows]
         truth = x[:, where].argmax(1).numpy()
         others = x.clone()

@@ -1,4 +1,4 @@
-"""Canaries: units made to be noticed, so that what a run hides can be measured from outside.
+"""Canaries: units made to be detectable, which measure a run's leakage from outside.
 
 "gradient": a unit that moves every release it is in by its clip, along a direction of its own, which is
 the worst that the bound allows; all releases are looked at. "input": samples of noise with a wrong label,
@@ -36,7 +36,7 @@ _CRAFTING = Local(optimiser="adam", learning_rate=0.01)
 
 @dataclass(frozen=True, kw_only=True)
 class Auditing(Settings):
-    """How an audit is made.
+    """The settings of an audit.
 
     `design`: "one-run", with so many `canaries`, each there by a fair coin; or "two-worlds", half of
     `runs` with one canary and half without it, the attacker knowing everyone else. `crafted`: the run
@@ -62,7 +62,7 @@ def audit(
     keys: Keys | None = None,
     watch: Watch | None = None,
 ) -> dp.Audit:
-    """What canaries show, beside what is proved. Raises `InvalidArgument` where nothing is to be audited."""
+    """Audit a run by canaries. Raises `InvalidArgument` if there is nothing to audit."""
     target = Target(prepared, how.client)
     account, plan = target.account, prepared.plan
     hides = not plan.noise or isinstance(plan.noise.get(UPDATE), Gaussian)
@@ -100,7 +100,7 @@ def audit(
 
 
 def _weaker(plan: Plan, factor: float, client: int) -> Plan:
-    """The plan with so many times less noise, to see whether an audit notices."""
+    """The plan with `factor` times less noise, to test whether an audit notices."""
 
     def less(noise: Noise) -> Noise:
         scale = _SCALES.get(type(noise))
@@ -183,7 +183,7 @@ def _heard(
     keys: Keys,
     watch: Watch | None,
 ) -> NDArray[np.float64]:
-    """(worlds, canaries): how loudly the releases tell of each."""
+    """(worlds, canaries): the score of each canary from the releases."""
     model = target.prepared.setting.model
     assert isinstance(model, Rigged)
     directions, scores = model.directions, np.zeros((len(present), count))

@@ -1,4 +1,4 @@
-"""Inversion: a sample of the training data, drawn again from an update or from releases.
+"""Inversion: reconstruct a training sample from an update or from releases.
 
 The attacker knows everyone else's data and subtracts them, so that only the victim is there. What is seen
 of it is an update as it is, one release that the victim takes part in, or all releases of the run.
@@ -31,7 +31,7 @@ _STEPS, _SMOOTH, _PACE = 200, 1e-3, 0.05  # of `by_cosine`
 
 @dataclass(frozen=True)
 class Seen:
-    """Images drawn again from what was `seen`, and how far they are from the originals.
+    """Images reconstructed from what was `seen`, with their errors.
 
     `error`: mean squared error of a pixel in [0, 1], `picked`: share of victims told from the other
     victims, at least `least` at the confidence; `bound`: what the plan allows.
@@ -52,7 +52,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Inversion:
-    """What was drawn again; without information, the `mean` image and one guess of so many victims."""
+    """The reconstructions; without information the attacker has the `mean` image and one guess."""
 
     originals: Array
     mean: Array
@@ -61,7 +61,7 @@ class Inversion:
 
     @property
     def alarm(self) -> bool:
-        """Whether more victims were picked than the plan says is possible."""
+        """Whether more victims were recognised than the plan allows."""
         return any(each.least > each.bound for each in self.seen)
 
 
@@ -73,7 +73,7 @@ def inversion(
     confidence: float = 0.999,
     watch: Watch | None = None,
 ) -> Inversion:
-    """Draw again one image of each of so many clients, or so many records of one client.
+    """Reconstruct one image from each of several clients, or several records of one client.
 
     Raises `InvalidArgument`.
     """
@@ -164,7 +164,7 @@ def _without_noise(target: Target) -> Target:
 
 
 def _moved(target: Target, present: Presence, keys: Keys) -> Vectors:
-    """(victims, weights): how far all releases of a world move the model."""
+    """(victims, weights): the total change of the model by all releases of a world."""
     moved = np.zeros((len(present), target.prepared.setting.model.dimension))
 
     def heard(world: int, run: Run, before: Arrays, released: Arrays) -> None:
@@ -178,7 +178,7 @@ def _moved(target: Target, present: Presence, keys: Keys) -> Vectors:
 
 
 def invert(model: Model, start: Array, update: Array, begin: Array) -> Array:
-    """The sample, flat, from what training on it alone has moved.
+    """The flattened sample, from the change of the model by training on it alone.
 
     In closed form where the model is linear: each row of the update is (x, 1) times a number, so that x
     is the rows over the biases, weighted by these (Phong et al. 2018).

@@ -1,4 +1,4 @@
-"""Membership: who was in the training data, told from the model that is released.
+"""Membership inference: who was in the training data, from the released model.
 
 Some worlds are shadows, whose members the attacker knows; some fix the thresholds; the rest are attacked,
 and no shadow or threshold has seen anything of them.
@@ -126,7 +126,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Membership:
-    """What an attack on membership reached; `roc`: (false alarms, hits)."""
+    """The result of a membership attack; `roc`: (false alarms, hits)."""
 
     kind: str
     unit: str
@@ -141,7 +141,7 @@ class Membership:
 
     @property
     def alarm(self) -> bool:
-        """Whether it reached what the plan says is impossible: then something in the chain is wrong.
+        """Whether the attack exceeds the plan's bound, so that something in the chain is wrong.
 
         By the chances of so many right guesses (`_chances`). Pairs of one world share its noise, so that
         Clopper and Pearson's ends are not exact for them; these are.
@@ -222,7 +222,7 @@ def _rate(
 
 
 def _chances(scores: Scores, members: Presence, curve: dp.auditing.Curve) -> tuple[float, ...]:
-    """Of so many right guesses, were the plan's curve true: of the highest scores, and of all pairs.
+    """The probability of this many right guesses under the plan's curve, for top scores and for all.
 
     How many are guessed is fixed beforehand. All worlds together are one run, in which the coin of a pair
     moves one world only, so that what holds for one run (Mahloujifar et al. 2025) holds for them.

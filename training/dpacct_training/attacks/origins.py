@@ -24,7 +24,7 @@ from dpacct_training.site import Reply, Task
 
 @dataclass(frozen=True)
 class Origins:
-    """`right`: share of records whose client was told, at least `least`; guessing reaches `guess`."""
+    """`right`: share of records attributed to the right client, at least `least`; guessing gives `guess`."""
 
     records: int
     clients: int

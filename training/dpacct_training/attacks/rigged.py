@@ -1,4 +1,4 @@
-"""A model whose start, and whose canaries' gradients, the attacker has chosen."""
+"""A model with the attacker's initial weights and canary gradients."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Rigged(Model):
 
     @classmethod
     def of(cls, inner: Model, **more: Any) -> Rigged:
-        """Of the shape of `inner`."""
+        """A rigged model with the shape of `inner`."""
         return cls(inner=inner, inputs=inner.inputs, classes=inner.classes, **more)
 
     def modules(self) -> dict[str, torch.nn.Module]:
@@ -44,11 +44,11 @@ class Rigged(Model):
         return self.inner.modules()
 
     def apply(self, call: Any, x: Any) -> Any:
-        """As the inner model."""
+        """The same as the inner model's."""
         return self.inner.apply(call, x)
 
     def scores(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """As the inner model."""
+        """The same as the inner model's."""
         return self.inner.scores(flat, x)
 
     def initial(self, generator: np.random.Generator) -> Array:
@@ -61,13 +61,13 @@ class Rigged(Model):
         return self.inner.dimension
 
     def gradient(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """As the inner model."""
+        """The same as the inner model's."""
         return self.inner.gradient(w, x, y)
 
     def fit_in_span(
         self, site: Site, start: Array, local: Local, within: float | None
     ) -> NDArray[np.float32] | None:
-        """As the inner model."""
+        """The same as the inner model's."""
         return self.inner.fit_in_span(site, start, local, within)
 
     def bounded_sum(

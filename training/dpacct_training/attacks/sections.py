@@ -1,4 +1,4 @@
-"""What attacks reached, as sections of a report: tables, curves, images."""
+"""The results of attacks as sections of a report: tables, curves and images."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def rows(result: Result) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
 
 
 def proven(target: Target) -> str:
-    """What is proved of the units that were attacked."""
+    """The proven bound for the attacked units."""
     account = target.account
     if account is None:
         return f"{target.unit}: nothing"
@@ -83,12 +83,12 @@ def proven(target: Target) -> str:
 
 
 def alarm(result: Result) -> bool:
-    """Whether what is proved impossible was reached, where something is."""
+    """Whether the attack exceeded a proven bound."""
     return isinstance(result, Membership | Inversion) and result.alarm
 
 
 def pictures(result: Result) -> tuple[tuple[str, str], ...]:
-    """(picture, what it shows) of each."""
+    """The (picture, caption) pairs of a result."""
     match result:
         case Membership():
             caption = "Members found by others taken for members; above the shaded edge is proved impossible."

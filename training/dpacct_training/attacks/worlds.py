@@ -1,4 +1,4 @@
-"""Worlds: runs of one plan that differ in who is there, by the engine, coins, bounds and noise of any run.
+"""Worlds: runs of one plan with different participants, by the engine of ordinary runs.
 
 A unit that is not there contributes nothing and changes nothing else: denominators are public, and the
 places of absent records are drawn all the same. So two worlds are neighbours as the plan accounts them.
@@ -41,7 +41,7 @@ Heard = Callable[[int, Run, Arrays, Arrays], None]
 
 @dataclass(frozen=True)
 class Target:
-    """Whom an attack on this run is about: its clients, or the records of one client.
+    """The units under attack: the clients of a run, or the records of one client.
 
     The unit is the one that the plan protects: an attack on another could not be compared with it.
     Raises `InvalidArgument`.
@@ -72,7 +72,7 @@ class Target:
 
     @property
     def account(self) -> Account | None:
-        """What protects the units; None where nothing does."""
+        """The account that protects the units; None without protection."""
         name = RUN if self.unit == CLIENTS else f"client {self.client}"
         return self.prepared.plan.accounts.get(name)
 
@@ -218,15 +218,15 @@ class Answered:
         self.replies: Sequence[Reply] = replies
 
     def where(self, client: int) -> int:
-        """Everyone is here."""
+        """0: every client is on this machine."""
         return 0
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
-        """What was answered."""
+        """The stored replies."""
         return iter(self.replies)
 
     def close(self) -> None:
-        """Nothing was started; what was told is forgotten."""
+        """Forget the stored replies."""
         self.replies = ()
 
 

@@ -1,4 +1,4 @@
-"""`dpacct-train attack`: what an attacker reaches, beside what is proved and what guessing reaches."""
+"""`dpacct-train attack`: the success of an attack, compared with the proven bound and with guessing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dpacct-train audit`: does what is released leak more than was proven?"""
+"""`dpacct-train audit`: does a run leak more than was proven?"""
 
 from __future__ import annotations
 

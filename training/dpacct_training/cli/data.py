@@ -1,4 +1,4 @@
-"""`dpacct-train data`: what is there, fetch it, bring one's own, make some up."""
+"""`dpacct-train data`: list, fetch, import or synthesise data sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ data = click.Group("data", help="Data sets: list, fetch, import, synth.")
 
 @data.command("list")
 def listed() -> None:
-    """The data sets that can be fetched, and those that are here."""
+    """The data sets that can be fetched, and those already present."""
     from dpacct_training.data import imported, sources
 
     for name, source in sorted(sources.by_name().items()):

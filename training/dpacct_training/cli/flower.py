@@ -1,4 +1,4 @@
-"""`dpacct-train flower`: an experiment as an app of Flower's own."""
+"""`dpacct-train flower`: an experiment as a Flower app."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _refused(code: int, kind: str, message: str, argument: str | None, as_json: bool) -> int:
-    """Say why, as a sentence or as the JSON that `dpacct` prints; returns the exit code."""
+    """Print an error as a sentence or as JSON; returns the exit code."""
     if as_json:
         error = {"code": code, "kind": kind, "message": message, "argument": argument}
         click.echo(json.dumps({"schema": 1, "error": error}))

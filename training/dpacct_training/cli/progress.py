@@ -61,7 +61,7 @@ def line(row: Row, rounds: int) -> str:
 
 @contextmanager
 def live(quiet: bool, total: int, describe: Callable[..., str]) -> Iterator[Callable[..., None]]:
-    """A function to tell each step to; `describe` makes words of what it is told."""
+    """A progress callback for steps; `describe` puts them into words."""
     if quiet:
         yield lambda *update: None
         return
@@ -87,7 +87,7 @@ def live(quiet: bool, total: int, describe: Callable[..., str]) -> Iterator[Call
 
 @contextmanager
 def portions(quiet: bool, name: str) -> Iterator[Callable[[int, int], None]]:
-    """A function to tell how much is over, and of how much; each tenth is shown."""
+    """A progress callback for (done, total); it prints every tenth."""
     shown = -1
     with live(quiet, 100, lambda row, name: f"{name}  {row['round']} %") as step:
 

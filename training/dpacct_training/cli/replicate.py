@@ -1,4 +1,4 @@
-"""`dpacct-train replicate`: what the papers claim, run over seeds and judged."""
+"""`dpacct-train replicate`: the papers' claims, run over seeds and judged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def replicate(
     where: Path | None,
     quiet: bool,
 ) -> None:
-    """Run the experiments of PAPER, or of all papers, and judge what is claimed.
+    """Run the experiments of PAPER, or of all papers, and judge their claims.
 
     PAPER is a paper or the name of one experiment. What was interrupted goes on where it was. OUT
     holds the results and replication.md.

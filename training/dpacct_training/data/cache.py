@@ -1,4 +1,4 @@
-"""Where fetched data lie, and how they get there: checked first, whole or not at all."""
+"""The cache of data sets, written atomically after a check of the hash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples with labels, and who holds which; some made up for tests and demonstrations."""
+"""Samples with labels and their division among clients; synthetic ones for tests."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Dataset:
         return len(self.y)
 
     def part(self, rows: NDArray[np.int64] | slice) -> Dataset:
-        """Some of the samples."""
+        """A subset of the samples."""
         roles = None if self.roles is None else self.roles[rows]
         return Dataset(self.name, self.x[rows], self.y[rows], self.classes, roles, self.standard)
 
@@ -111,7 +111,7 @@ def _shares(side: int) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class Pieces:
-    """What a data set comes in."""
+    """The parts of a data set: training and test samples."""
 
     train: Dataset
     test: Dataset
@@ -148,11 +148,11 @@ class Federation:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of one sample as a model reads it."""
+        """The shape of one sample as a model reads it."""
         return (1, SIDE, SIDE) if self.scaling == "boxes" else self.train.x.shape[1:]
 
     def fingerprint(self) -> str:
-        """A checksum of all of it: replaying noise over other data would give both away."""
+        """A checksum of all data: replaying noise over other data would reveal both."""
         mark = hashlib.sha256()
         parts = [self.train, self.validation, self.test]
         if self.public is not None and self.public is not self.validation:

@@ -1,4 +1,4 @@
-"""What a model is: a function of one flat vector of weights, or of a row for each client."""
+"""Model: a function of one flat vector of weights, or of a row for each client."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Model(Settings, ABC):
 
     @property
     def dimension(self) -> int:
-        """How many weights there are."""
+        """The number of weights."""
         return sum(math.prod(shape) for _, _, shape in self._layout[1])
 
     def scores(self, flat: Tensor, x: Tensor) -> Tensor:

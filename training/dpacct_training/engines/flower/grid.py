@@ -14,10 +14,10 @@ from dpacct_training.site import Reply, Task
 
 
 class Clock(Protocol):
-    """What the module `time` has of it."""
+    """The part of the module `time` that the engine uses."""
 
     def monotonic(self) -> float:
-        """Seconds, since whenever."""
+        """Seconds of a monotonic clock."""
         ...
 
     def sleep(self, seconds: float, /) -> None:
