@@ -342,12 +342,20 @@ class PeriodicLine(Line):
 
     @staticmethod
     def _nodes(
-        total: Totals[float], variance: float, d: float, most: int, whole: bool = False
+        total: Totals[float],
+        variance: float,
+        d: float,
+        most: int,
+        whole: bool = False,
+        apart: float = 0.0,
     ) -> tuple[int, float]:
-        """How many, and up to where: all of the period, unless nothing comes back before it ends."""
+        """How many, and up to where: all of the period, unless nothing comes back before it ends.
+
+        What lies `apart` from epsilon is not folded onto it: copies are 2 pi over the nodes' distance away.
+        """
         spread, period = math.sqrt(max(variance, 1e-300)), 2.0 * math.pi / d
         far = 0.5 * period if whole else min(0.5 * period, 9.5 / spread)
-        wanted = max(6.0 * spread, 60.0 / period, 36.0 / (2.0 * math.pi * total.c))
+        wanted = max(6.0 * spread, 60.0 / period, (36.0 / total.c + apart) / (2.0 * math.pi))
         if not far * wanted < most:
             raise TooFine
         return math.ceil(far * wanted), far
@@ -406,10 +414,12 @@ class OddLine(PeriodicLine):
             half = np.sin(0.5 * u)
             return log1p((-2.0 * half * half) @ rest + 1j * (sin_linear(u) @ rest))
 
-        fewest = float(count - j.max())
-        nodes, far = self._nodes(total, fewest * variance, d, _MOST_ODD_NODES)
+        fewest, apart = float(count - j.max()), float(np.ptp(self.means))
+        nodes, far = self._nodes(total, fewest * variance, d, _MOST_ODD_NODES, apart=apart)
         if fewest * float(log_ratio(np.linspace(far, math.pi / d, 129)).real.max()) > -38.0:
-            nodes, far = self._nodes(total, fewest * variance, d, _MOST_ODD_NODES, whole=True)
+            nodes, far = self._nodes(
+                total, fewest * variance, d, _MOST_ODD_NODES, whole=True, apart=apart
+            )
         t = (np.arange(nodes) + 0.5) * (far / nodes)
         line = np.full(nodes, d * far / nodes / math.pi, complex)
         table = np.exp(np.multiply.outer(count - j, log_ratio(t)))
