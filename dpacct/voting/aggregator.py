@@ -20,11 +20,8 @@ from dpacct.declare.record import Parameter, Record
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.combine import know
 from dpacct.plan.node import Fields, Leaf, Node, take
-from dpacct.voting.histograms import Histograms
-from dpacct.voting.level import LEVELS, NEIGHBOURS, Level
-from dpacct.voting.noise import GaussianNoise, LaplaceNoise, Noise
-from dpacct.voting.screening import Screening
-from dpacct.voting.votes import Votes, checked
+from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, Noise, Screening
+from dpacct.voting.votes import LEVELS, NEIGHBOURS, Histograms, Level, Votes, checked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,10 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpacct.pld.stable import Floats
+    from dpacct.voting.cost import VotingCost
     from dpacct.voting.exact import Exact
-    from dpacct.voting.release import Sanitized
+    from dpacct.voting.sanitized import Sanitized
     from dpacct.voting.voted import Voted
-    from dpacct.voting.voting_cost import VotingCost
 
 QUERIES = Integer(1, 10**12)
 NOISE = Real("0.001", 10**9, "both", typical=(0.5, 100))
@@ -146,7 +143,7 @@ class Aggregator(Record, Node):
         >>> found.exact.upper < found.data_dependent.upper < found.data_independent.upper
         True
         """
-        from dpacct.voting.voting_cost import voting_cost
+        from dpacct.voting.cost import voting_cost
 
         return voting_cost(
             self, *self._ready(votes, baseline), delta, exact=exact, progress=progress
@@ -171,7 +168,7 @@ class Aggregator(Record, Node):
         defaults are. With `confidence` the published value is at least the private one. `seed` makes
         it repeatable, and worthless as protection. Raises `InvalidArgument`.
         """
-        from dpacct.voting.release import sanitized
+        from dpacct.voting.sanitized import sanitized
 
         return sanitized(
             self,

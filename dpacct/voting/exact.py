@@ -4,33 +4,442 @@ One unit's data either joins, leaves, or changes, in all queries at once; and th
 apart in either order. These are the sides of the question, and the cost is the largest of them.
 
 For each side the worst neighbour of each query is taken by itself: an upper end, and reached where the unit
-could have voted that way in every query. Epsilon from above composes, query by query, the law that dominates
-all neighbours; from below, the one neighbour with the largest divergence (`composed`).
+could have voted that way in every query. From above each query stands for all of its neighbours: by the
+largest Renyi divergence among them at one order, or by the pair whose hockey-stick divergences are the
+largest of theirs at every epsilon. What a test can reach, (Q(S), P(S)), is a curve for each neighbour,
+outcomes added by falling ratio p/q; the upper hull of all curves is the curve of a pair of laws
+(Blackwell), whose composition bounds theirs (Zhu, Dong, Wang 2022). From below it is the one neighbour that
+tells most at the saddle.
+
+An agent that spreads its vote over classes stays between the votes for one class each. With a vote u of the
+simplex beside counts n, P_j(n + u) is log-concave in u (docs/theory/voting.md), so it is least at a vertex;
+it grows with u_j and falls with the others, so it is largest at e_j. P_j(n - u) is least at e_j; from above
+it lies below its tangent at n, whose slopes are at most those back to n + e_i:
+
+    P_j(n - u) <= max_i P_j(n)^2 / P_j(n + e_i).
+
+So the law lies in a box, and a set S of labels has at most the chance
+
+    min(sum_S high, 1 - sum_{not S} low).
+
+The upper hull of these points over the votes' own chances of S is the curve of a pair of laws, and its
+mirror image that of the other order. Of many classes, which have too many sets, the hull is that of each
+term alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dpacct.mechanisms.laws import knots
+from dpacct.pld import contour, conversions, rows
+from dpacct.pld.interval import Interval
 from dpacct.pld.stable import Floats
-from dpacct.voting.argmax import NOBODY, Moves, laws
-from dpacct.voting.composed import Neighbours, composed, of_epsilon
-from dpacct.voting.histograms import Histograms
-from dpacct.voting.level import Level
-from dpacct.voting.noise import Noise
-from dpacct.voting.screening import Screening
-from dpacct.voting.spread import box_pair, boxes
+from dpacct.pld.stack import Stack
+from dpacct.voting.argmax import NOBODY, Moves, Noise, Screening, laws
+from dpacct.voting.votes import Histograms, Level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from dpacct.pld.moments import Part
+
     Places = NDArray[np.intp]
     Rest = Callable[[Floats], Floats]
     Law = tuple[str, Places, Floats, Floats]
+
+_BOX_ROUNDING = 1e-13
+_FEW_OUTCOMES = 11  # outcomes of which all sets are looked at
+
+
+def boxes(
+    base: Floats, joined: Floats, left: Floats
+) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Ends of the log probabilities of each histogram's classes when an agent joins, and when it leaves.
+
+    `joined` and `left` hold, for each histogram, a law for each class that the agent's whole vote is for.
+    """
+    most = left.max(axis=1)
+    if base.shape[1] > 2:  # with two classes there is but one other to take from
+        most = np.minimum(2.0 * base - joined.min(axis=1), 0.0)
+    return (joined.min(axis=1), joined.max(axis=1)), (left.min(axis=1), most)
+
+
+def box_pair(base: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Log masses (of any law in the box, of `own`) of the pair that dominates, for one histogram.
+
+    All three are logs of probabilities; with a box of one point the pair is these laws.
+
+    >>> law, other = np.log([0.75, 0.25]), np.log([0.25, 0.75])
+    >>> p, q = box_pair(law, other, other)
+    >>> np.exp(p).round(9).tolist(), np.exp(q).round(9).tolist()
+    ([0.75, 0.25, 0.0], [0.25, 0.75, 0.0])
+    """
+    q, least = np.exp(base), np.exp(low) * (1.0 - _BOX_ROUNDING)
+    most = np.minimum(np.exp(high) * (1.0 + _BOX_ROUNDING), 1.0)
+    if q.size <= _FEW_OUTCOMES:
+        sets = _sets(q.size)
+        width, height = corners(
+            np.minimum(sets @ q, 1.0),
+            np.minimum(np.minimum(sets @ most, 1.0 - (1.0 - sets) @ least), 1.0),
+        )
+        # what the votes have and no law of the box needs: nothing one way, an endless loss the other
+        width, height = np.append(width, max(0.0, 1.0 - width.sum())), np.append(height, 0.0)
+    else:
+        width, height = _lesser(_curve(q, most, 0.0), _curve(q, least, 1.0 - float(least.sum())))
+    with np.errstate(divide="ignore"):
+        return np.log(height), np.log(width)
+
+
+def corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Widths and heights between the corners of the upper hull of points, of (0, 0) and of (1, 1)."""
+    place = np.lexsort((-y, x))
+    x, y = x[place], y[place]
+    rising = y > np.maximum.accumulate(np.append(0.0, y[:-1]))
+    inner = zip(x[rising].tolist(), (-y[rising]).tolist(), strict=True)
+    # a first rise straight up is a corner of its own
+    values = np.array([(0.0, 0.0), *knots.hull([(0.0, 0.0), *inner, (1.0, -1.0)])])
+    widths, heights = np.diff(values[:, 0]), -np.diff(values[:, 1])
+    return widths[heights > 0.0], heights[heights > 0.0]
+
+
+@lru_cache(maxsize=16)
+def _sets(size: int) -> Floats:
+    """All sets of so many outcomes, as rows of zeros and ones."""
+    return np.array(list(product((0.0, 1.0), repeat=size)))
+
+
+def _lesser(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """Widths and heights between the corners of the smaller of two concave curves, and of 1."""
+    x = np.union1d(first[0], second[0])
+    apart = np.subtract(*(np.interp(x, *curve) for curve in (first, second)))
+    cross = np.flatnonzero(apart[:-1] * apart[1:] < 0.0)
+    share = apart[cross] / (apart[cross] - apart[cross + 1])
+    x = np.union1d(x, x[cross] + share * np.diff(x)[cross])
+    y = np.minimum(np.minimum(*(np.interp(x, *curve) for curve in (first, second))), 1.0)
+    x, y = np.append(0.0, x), np.append(0.0, y)  # an outcome that `own` hardly has
+    return np.diff(x), np.maximum(np.diff(y), 0.0)
+
+
+def _curve(q: Floats, masses: Floats, start: float) -> tuple[Floats, Floats]:
+    """Corners of the largest sum of masses over sets of so much q, from `start` on."""
+    with np.errstate(divide="ignore"):
+        order = np.argsort(-(np.log(masses) - np.log(q)), kind="stable")
+    x = np.minimum(np.append(0.0, np.cumsum(q[order])), 1.0)
+    x[-1] = 1.0
+    return x, np.append(start, start + np.cumsum(masses[order]))
+
+
+ROUNDING = 4e-15
+"""What the probabilities of a histogram may be off by, together: granted to an infinite loss."""
+_MOST_HULLS = 400  # kinds: beyond, the Renyi bound is the smaller one
+_FEW = 64  # queries whose lattices are quick
+_FEWEST = 32  # queries that never are as good as a density
+_LARGEST = 600.0
+_START = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """One side: the losses of every neighbour of every query, in the order of the queries.
+
+    `kinds` are the queries that have such a neighbour, `start` the first one of each, `count` how often that
+    query comes. `endless`: some of P lies where Q is 0, so that the Renyi divergence is infinite.
+    """
+
+    name: str
+    queries: int
+    row: Places
+    log_p: Floats
+    log_q: Floats
+    every: Stack
+    endless: NDArray[np.bool_]
+    kinds: Places
+    start: Places
+    count: Floats
+
+    @classmethod
+    def of(cls, name: str, row: Places, log_p: Floats, log_q: Floats, count: Floats) -> Neighbours:
+        """From the query of each neighbour, its log P and log Q, and how often each query comes."""
+        order = np.argsort(row, kind="stable")
+        row, log_p, log_q = row[order], log_p[order], log_q[order]
+        every, endless = _losses(log_p, log_q)
+        kinds, start = np.unique(row, return_index=True)
+        return cls(name, count.size, row, log_p, log_q, every, endless, kinds, start, count[kinds])
+
+    def _moments(self, c: float) -> tuple[Floats, Floats]:
+        """log M of each neighbour at a tilt, and the largest of each query."""
+        entry = self.every.log_moments(np.array([c]))[:, 0]
+        each = np.where(self.endless, np.inf, entry)
+        return each, np.maximum.reduceat(each, self.start) if each.size else each
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """log of the largest moment of each query's neighbours, added up, at each tilt."""
+        return np.array([float(self.count @ self._moments(c)[1]) for c in tilts.tolist()])
+
+    def divergences(self, order: float) -> Floats:
+        """The largest Renyi divergence of each query; 0 where it has no neighbour of the sort."""
+        values = np.zeros(self.queries)
+        values[self.kinds] = self._moments(order - 1.0)[1] / (order - 1.0)
+        return values
+
+    def deltas(self, epsilon: float) -> Floats:
+        """The largest delta of each query at this epsilon."""
+        # p - e^eps q without cancellation where they are close
+        with np.errstate(invalid="ignore", over="ignore"):
+            excess = np.exp(self.log_p) * -np.expm1(epsilon + self.log_q - self.log_p)
+        excess = np.where(self.log_p == -np.inf, 0.0, np.maximum(excess, 0.0))
+        values = np.zeros(self.queries)
+        np.maximum.at(values, self.row, excess.sum(axis=1))
+        return values
+
+    def worst(self, c: float) -> tuple[Stack, float]:
+        """Each query's neighbour with the largest log M at a tilt, and the sum of these log M."""
+        each, most = self._moments(c)
+        group = np.repeat(np.arange(self.start.size), np.diff(np.append(self.start, each.size)))
+        hit = np.flatnonzero(each == most[group])
+        chosen = self.every.chosen(hit[np.unique(group[hit], return_index=True)[1]])
+        stack = Stack(chosen.rows, chosen.masses, chosen.endless, self.count)
+        return stack, float(self.count @ most)
+
+    def hulls(self) -> Stack:
+        """The pair that dominates all neighbours of each query."""
+        place = np.searchsorted(self.kinds, self.row)
+        return Stack(*hulls(self.log_p, self.log_q, place, self.kinds.size), self.count)
+
+
+def _losses(log_p: Floats, log_q: Floats) -> tuple[Stack, NDArray[np.bool_]]:
+    """The laws as rows, and which of them have P-mass where Q has none.
+
+    What the likeliest outcome has lost is what all others have gained: its own loss would be rounding.
+    """
+    lead = np.argmax(log_q, axis=1)[:, None]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore", under="ignore"):
+        losses = np.where(log_p == log_q, 0.0, log_p - log_q)
+        moved = np.exp(log_p) - np.exp(log_q)
+        np.put_along_axis(moved, lead, 0.0, axis=1)
+        share = -moved.sum(axis=1, keepdims=True) / np.exp(np.take_along_axis(log_q, lead, axis=1))
+        exact = np.where(
+            share > -0.5,
+            np.log1p(np.maximum(share, -0.5)),
+            np.take_along_axis(losses, lead, axis=1),
+        )
+    np.put_along_axis(losses, lead, exact, axis=1)
+    endless = (losses == np.inf) & (log_p > -np.inf)
+    finite = np.where(np.isinf(losses), 0.0, losses)
+    count = np.ones(log_p.shape[0])
+    stack = Stack(finite, np.where(endless, -np.inf, log_p), np.zeros(count.size), count)
+    return stack, endless.any(axis=1)
+
+
+# -- epsilon or delta of a composition -----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """Epsilon at a log delta, or log delta at an epsilon.
+
+    `by_moment`: an upper end by a log moment and its tilt, and `tilt`: about the best one for a stack, near a
+    guess. `by_contour`: of loss distributions beside so much
+    P-mass of infinite losses. `by_rows`: of a stack on a lattice, at a tilt, and
+    from below only where that is beyond a number. None is below `floor`.
+    """
+
+    by_moment: Callable[[float, float], float]
+    tilt: Callable[[Stack, float], float]
+    by_contour: Callable[[Sequence[Part], float], Interval]
+    by_rows: Callable[[Stack, float, float], Interval]
+    floor: float
+
+    def bound(self, log_moment: float, c: float) -> float:
+        """By a log moment; inf by an infinite one."""
+        return self.by_moment(log_moment, c) if math.isfinite(log_moment) else math.inf
+
+
+def of_epsilon(log_delta: float) -> Question:
+    """The least epsilon >= 0 at which log delta is at most this."""
+
+    def by_contour(parts: Sequence[Part], infinite: float) -> Interval:
+        target = math.exp(log_delta) - infinite
+        if not target > 0.0:
+            return Interval(math.inf, 0.0, math.inf)
+        return contour.epsilon(parts, math.log(target))
+
+    return Question(
+        lambda log_moment, c: (
+            max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
+        ),
+        lambda stack, guess: stack.tilt_for_epsilon(log_delta, guess),
+        by_contour,
+        lambda stack, tilt, beyond: rows.epsilon(stack, log_delta, tilt, beyond=beyond),
+        0.0,
+    )
+
+
+def of_log_delta(epsilon: float) -> Question:
+    """Log delta at this epsilon."""
+
+    def by_contour(parts: Sequence[Part], infinite: float) -> Interval:
+        finite = contour.log_delta(parts, epsilon)
+        rest = math.log(infinite + 1e-320)
+        upper = float(np.logaddexp(finite.upper, rest)) if finite.resolved else math.inf
+        return Interval(finite.value, finite.lower, upper, finite.resolved, finite.tilt)
+
+    return Question(
+        lambda log_moment, c: min(conversions.log_delta(log_moment, c, epsilon) + 1e-13, 0.0),
+        lambda stack, guess: stack.tilt_for_delta(epsilon, guess),
+        by_contour,
+        lambda stack, tilt, beyond: rows.log_delta(stack, epsilon, tilt, beyond=beyond),
+        -math.inf,
+    )
+
+
+def composed(
+    sides: Sequence[Neighbours], granted: Sequence[Neighbours], question: Question
+) -> tuple[float, float, float]:
+    """(lower end by the sides, upper end by the granted ones, upper end by those "from" the votes)."""
+    lower, uppers = question.floor, dict[str, float]()
+    looked = [(*least_renyi(side, question), side) for side in granted if side.kinds.size]
+    slow = False  # lattices of many queries: only the side that leads is asked from below
+    # the costliest first: a side that is known to cost less needs no second look
+    for bound, c, side in sorted(looked, key=lambda asked: -asked[0]):
+        tilts, least = [c] * (bound < math.inf), bound
+        if bound > uppers.get(side.name, -math.inf):
+            if not bound < math.inf or side.start.size <= _MOST_HULLS:
+                stack = side.hulls()
+                tilts.append(question.tilt(stack, c))
+                least = min(bound, _solved(stack, question, tilts[-1], math.inf).upper)
+            uppers[side.name] = max(uppers.get(side.name, -math.inf), least)
+        if side in sides and least > (max(uppers.values()) * (1.0 - 1e-9) if slow else lower):
+            lower, slow = _least(side, tilts, question, lower)
+    for side in sides:
+        if side not in granted and side.kinds.size:
+            lower, _ = _least(side, [least_renyi(side, question)[1]], question, lower)
+    upper = max(uppers.values())
+    return min(lower, upper), upper, uppers["from"]
+
+
+def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
+    """(upper end by the worst neighbours' Renyi divergences, the tilt that gives it)."""
+    readings: dict[float, float] = {}
+
+    def bound(c: float) -> Stack:
+        stack, log_moment = side.worst(c)
+        readings[c] = question.bound(log_moment, c)
+        return stack
+
+    # the worst neighbours at a tilt, the best tilt for them, until both stay
+    stack, c = side.worst(_START)[0], _START
+    for _ in range(4):
+        c = question.tilt(stack, c)
+        expected = question.bound(stack.log_moment(c), c)
+        stack = bound(c)
+        if readings[c] <= expected + 1e-6 * abs(expected) or not math.isfinite(readings[c]):
+            break
+    else:  # the least lies between two choices, where the largest of both has a kink
+        for step in (0.2, 0.1, 0.05, 0.025, 0.0125):
+            c = min(readings, key=lambda x: readings[x])
+            for trial in (c * math.exp(-step), c * math.exp(step)):
+                bound(trial)
+    c = min(readings, key=lambda x: readings[x])
+    return readings[c], c
+
+
+def _least(
+    side: Neighbours, tilts: list[float], question: Question, least: float
+) -> tuple[float, bool]:
+    """A lower end: the cost of the neighbours with the largest log M at a tilt near the saddle.
+
+    At least what is known; and whether it took lattices of many queries.
+    """
+    best, seen = least, set[bytes]()
+    while tilts:
+        c = tilts.pop()
+        stack, _ = side.worst(c)
+        key = stack.masses.tobytes()
+        if key not in seen:
+            seen.add(key)
+            answer = _solved(stack, question, question.tilt(stack, c), best)
+            best = max(best, answer.lower)
+            if answer.tilt > 0.0:  # at the contour's own tilt others may tell more
+                tilts.append(answer.tilt)
+            elif stack.count.sum() > _FEW:
+                return best, True
+    return best, False
+
+
+def _solved(stack: Stack, question: Question, tilt: float, beyond: float) -> Interval:
+    """Of one choice of laws: by a contour; of few queries on a lattice, from below if beyond a number."""
+    queries = float(stack.count.sum())
+    if queries == 1.0 or queries > _FEWEST:
+        parts = stack.parts() if queries == 1.0 else [(stack, 1.0)]
+        answer = question.by_contour(parts, stack.infinite)
+        if answer.resolved:
+            return answer
+    return question.by_rows(stack, tilt, beyond)
+
+
+def hulls(log_p: Floats, log_q: Floats, row: Places, rows: int) -> tuple[Floats, Floats, Floats]:
+    """(losses, log P-masses, mass at infinity) of the pair that dominates all neighbours of each row.
+
+    Gift wrapping, a corner of every row at a step.
+
+    >>> found = hulls(*(np.log([x]) for x in ([0.75, 0.25], [0.25, 0.75])), np.array([0]), 1)
+    >>> found[0].round(6).tolist(), np.exp(found[1]).round(6).tolist()
+    ([[1.098612, -1.098612]], [[0.75, 0.25]])
+    """
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(log_p == log_q, 0.0, log_p - log_q)
+    order = np.argsort(-ratio, axis=1, kind="stable")
+    p = np.cumsum(np.exp(np.take_along_axis(log_p, order, axis=1)), axis=1)[:, :-1]
+    q = np.cumsum(np.exp(np.take_along_axis(log_q, order, axis=1)), axis=1)[:, :-1]
+    # all points of a row in one line, (1, 1) at its end
+    place = np.argsort(row, kind="stable")
+    size = np.bincount(row, minlength=rows)
+    start, each = np.cumsum(size) - size, p.shape[1]
+    x, y = (np.full((rows, size.max() * each + 1), np.nan) for _ in range(2))
+    slot = (np.arange(row.size) - np.repeat(start, size))[:, None] * each + np.arange(each)
+    lines = np.repeat(np.arange(rows), size)[:, None]
+    x[lines, slot], y[lines, slot] = q[place], p[place]
+    x[:, -1] = y[:, -1] = 1.0
+    x0, y0 = np.zeros(rows), np.zeros(rows)
+    losses: list[Floats] = []
+    masses: list[Floats] = []
+    infinite = np.full(rows, ROUNDING)
+    live = np.arange(rows)
+    while live.size:
+        slope, rise = _slopes(x[live] - x0[live, None], y[live] - y0[live, None], y0[live])
+        best = slope.max(axis=1)
+        # of points on one line the last
+        k = np.where(slope >= best[:, None] * (1.0 - 1e-15), rise, -1.0).argmax(axis=1)
+        with np.errstate(divide="ignore"):
+            loss, mass = np.log(best), rise[np.arange(live.size), k]
+        endless = loss > _LARGEST
+        infinite[live] += np.where(endless, mass, 0.0)
+        for table, value in ((losses, loss), (masses, mass)):
+            table.append(np.zeros(rows))
+            table[-1][live] = np.where(endless, 0.0, value)
+        x0[live], y0[live] = x[live, k], y[live, k]
+        live = live[y0[live] < 1.0]
+    with np.errstate(divide="ignore"):
+        return np.stack(losses, axis=1), np.log(np.stack(masses, axis=1)), infinite
+
+
+def _slopes(run: Floats, rise: Floats, height: Floats) -> tuple[Floats, Floats]:
+    """Slopes to all points from a corner; those that differ from it by rounding alone have none."""
+    clear = (rise > ROUNDING * height[:, None]) & (run >= 0.0)
+    clear[:, -1] = True
+    with np.errstate(over="ignore"):
+        slope = np.where(clear, rise / np.maximum(run, 1e-320), -1.0)
+    return np.where(np.isnan(slope), -1.0, slope), rise
+
 
 _ORDERS = 22
 _ROWS = 400

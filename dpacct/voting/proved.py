@@ -26,10 +26,8 @@ import numpy as np
 from dpacct.errors import NotCertified
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.pair import Stated, StatedPairs
-from dpacct.voting.argmax import NOBODY, moves
-from dpacct.voting.level import Level
-from dpacct.voting.noise import GaussianNoise, LaplaceNoise, Noise
-from dpacct.voting.screening import Screening
+from dpacct.voting.argmax import NOBODY, GaussianNoise, LaplaceNoise, Noise, Screening, moves
+from dpacct.voting.votes import Level
 
 if TYPE_CHECKING:
     from flint import arb, arb_poly

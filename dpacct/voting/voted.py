@@ -25,10 +25,16 @@ from dpacct.plan.node import Fields, Leaf, nested, read, resolve_adjacency, take
 from dpacct.pld.pair import Moments, Pairs, StatedPairs
 from dpacct.pld.stack import Together
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength
-from dpacct.voting.composed import Neighbours, composed, least_renyi, of_epsilon, of_log_delta
-from dpacct.voting.exact import MOST_COMPOSED
+from dpacct.voting.cost import FIXED, PRIVATE, protected
+from dpacct.voting.exact import (
+    MOST_COMPOSED,
+    Neighbours,
+    composed,
+    least_renyi,
+    of_epsilon,
+    of_log_delta,
+)
 from dpacct.voting.votes import Votes
-from dpacct.voting.voting_cost import FIXED, PRIVATE, protected
 
 if TYPE_CHECKING:
     from dpacct.voting.aggregator import Aggregator

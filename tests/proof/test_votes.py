@@ -18,10 +18,9 @@ from dpacct.plan import certified
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.law import Law, read
 from dpacct.voting import proved
-from dpacct.voting.level import Level
-from dpacct.voting.noise import GaussianNoise, LaplaceNoise, Noise
+from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, Noise, Screening
 from dpacct.voting.proved import Label, chances, dominating
-from dpacct.voting.screening import Screening
+from dpacct.voting.votes import Level
 
 BITS = 192
 TINY = 1e-20

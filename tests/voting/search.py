@@ -17,12 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from dpacct.voting.bounds import ONE_WAY, Bounds, Kinds
+from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, Noise, Screening
+from dpacct.voting.cost import ONE_WAY, Bounds, Kinds
 from dpacct.voting.exact import Exact
-from dpacct.voting.histograms import Histograms
-from dpacct.voting.level import Level
-from dpacct.voting.noise import GaussianNoise, LaplaceNoise, Noise
-from dpacct.voting.screening import Screening
+from dpacct.voting.votes import Histograms, Level
 
 STORE = Path(__file__).with_name("search.json")
 SEED, HISTOGRAMS, EACH = 20261118, 100_000, 50

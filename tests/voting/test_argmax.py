@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 import dpacct as dp
-from dpacct.voting.argmax import laws
-from dpacct.voting.composed import Neighbours
-from dpacct.voting.level import Level
-from dpacct.voting.noise import GaussianNoise, LaplaceNoise
+from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, laws
+from dpacct.voting.exact import Neighbours
+from dpacct.voting.votes import Level
 
 PLACES = [
     ((2, 0, 0), "1"),

@@ -20,10 +20,10 @@ from dpacct.papers.formulas.ae_dpfl import (
 )
 from dpacct.papers.formulas.papernot2018 import theorem23
 from dpacct.voting import published
-from dpacct.voting.level import Level
-from dpacct.voting.noise import GaussianNoise
+from dpacct.voting.argmax import GaussianNoise
 from dpacct.voting.published import publication
-from dpacct.voting.sensitivity import Steps, reach
+from dpacct.voting.sanitized import Steps, reach
+from dpacct.voting.votes import Level
 from tests.voting.search import HISTOGRAMS, SEED, STORE, search
 
 

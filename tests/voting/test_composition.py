@@ -16,7 +16,7 @@ from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.pieces import Cut
 from dpacct.pld.rows import compose, least
 from dpacct.pld.stack import Stack
-from dpacct.voting.composed import hulls, of_epsilon
+from dpacct.voting.exact import hulls, of_epsilon
 
 Pair = tuple[np.ndarray, np.ndarray]
 

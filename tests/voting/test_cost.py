@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 import dpacct as dp
 from dpacct.vocabulary import Side
 from dpacct.voting.argmax import laws
-from dpacct.voting.bounds import Bounds
+from dpacct.voting.cost import Bounds, VotingCost
 from dpacct.voting.exact import Exact
-from dpacct.voting.histograms import Histograms
-from dpacct.voting.voting_cost import VotingCost
+from dpacct.voting.votes import Histograms
 
 LEVELS = st.sampled_from(["agent", "instance"])
 
@@ -198,7 +197,7 @@ def test_many_kinds_are_bounded_from_above() -> None:
     part, whole = gnmax.cost(votes, 1e-5, exact=100), gnmax.cost(votes, 1e-5)
     assert "exact for 100 of" in part.why and part.exact is not None
     assert upper(whole.exact) < upper(part.exact) <= upper(part.data_dependent)
-    from dpacct.voting import bounds
+    from dpacct.voting import cost as bounds
 
     kinds = bounds.MOST_KINDS
     orders = np.array([2.0, 10.0])

@@ -14,12 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.voting import sensitivity
-from dpacct.voting.histograms import Histograms
-from dpacct.voting.level import Level
-from dpacct.voting.noise import GaussianNoise, LaplaceNoise
+from dpacct.voting import sanitized as sensitivity
+from dpacct.voting.argmax import GaussianNoise, LaplaceNoise
 from dpacct.voting.published import publication
-from dpacct.voting.sensitivity import Steps, reach, smooth_sensitivity
+from dpacct.voting.sanitized import Steps, reach, smooth_sensitivity
+from dpacct.voting.votes import Histograms, Level
 
 
 def cost(steps: Steps, votes: tuple[int, ...]) -> float:

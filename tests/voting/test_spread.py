@@ -13,13 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct.voting.argmax import laws
-from dpacct.voting.exact import Exact
-from dpacct.voting.histograms import Histograms
-from dpacct.voting.level import Level
-from dpacct.voting.noise import GaussianNoise, LaplaceNoise
-from dpacct.voting.screening import Screening
-from dpacct.voting.spread import box_pair
+from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, Screening, laws
+from dpacct.voting.exact import Exact, box_pair
+from dpacct.voting.votes import Histograms, Level
 
 Floats = NDArray[np.float64]
 

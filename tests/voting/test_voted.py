@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 import dpacct as dp
 from dpacct.voting.argmax import laws
-from dpacct.voting.histograms import Histograms
+from dpacct.voting.votes import Histograms
 
 VOTES = [[9, 4, 2], [5, 5, 1]]
 

@@ -22,9 +22,9 @@ from dpacct.voting.aggregator import Aggregator, GNMax, LNMax
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.voting.release import Sanitized
+    from dpacct.voting.cost import VotingCost
+    from dpacct.voting.sanitized import Sanitized
     from dpacct.voting.votes import Votes
-    from dpacct.voting.voting_cost import VotingCost
 
 
 _PUBLICATION = ("sanitize", "order", "beta", "release_sigma", "confidence", "seed")
@@ -196,8 +196,7 @@ class Pate(Command):
 
     def _read(self) -> tuple[Votes, Any]:
         """The votes and the student's expectations."""
-        from dpacct.voting.votes import Votes
-        from dpacct.voting.votes_file import read_rows
+        from dpacct.voting.votes import Votes, read_rows
 
         votes = Votes.read(self.votes)
         baseline = None

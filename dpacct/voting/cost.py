@@ -1,34 +1,238 @@
-"""What a voting run costs: whatever the votes are, by the theorems about agreement, and exactly."""
+"""What a voting run costs: whatever the votes are, by the theorems about agreement, and exactly.
+
+The theorems' bounds depend on the votes through one number, an upper bound of the chance that another class
+than the leader wins (and, with screening, the largest count). They grow with that number; so where there are
+very many different ones they are rounded up to a fine grid, and each grid point is computed once: fast for
+millions of queries.
+"""
 
 from __future__ import annotations
 
+import csv
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
 from dpacct.answer import Answer
-from dpacct.citations import CONVERSION, COUNTS, LABELS, SPREAD, Citation
+from dpacct.citations import CONVERSION, COUNTS, LABELS, SPREAD, Citation, statement
 from dpacct.declare.domain import DELTA
 from dpacct.declare.number import Number, ln, near
 from dpacct.declare.record import Displayed, Facts
+from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Assumption, Side, Strength
-from dpacct.voting.bounds import ONE_WAY, Bounds
+from dpacct.voting.argmax import Noise, Screening
 from dpacct.voting.exact import MOST_COMPOSED, Exact, ExactCost, converted
-from dpacct.voting.histograms import Histograms
-from dpacct.voting.level import Level
-from dpacct.voting.per_query import PerQuery
-from dpacct.voting.votes import Votes
+from dpacct.voting.votes import Histograms, Level, Votes, alike
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpacct.pld.stable import Floats
     from dpacct.voting.aggregator import Aggregator
+
+
+MOST_KINDS = 20_000
+"""Up to so many different queries nothing is rounded."""
+_CELLS = 2_000_000
+ONE_WAY = "papernot2018.theorem6", "papernot2017.theorem3"
+"""Theorems stated with q at the data itself, for the divergence from the data to its neighbours."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Renyi bounds of all queries of a voting run."""
+
+    histograms: Histograms
+    level: Level
+    noise: Noise
+    screening: Screening | None = None
+
+    @cached_property
+    def log_q(self) -> Floats:
+        """Log of the chance of another label than the leader's, at most, for each query."""
+        return self.noise.log_mismatch(self.histograms.margins.astype(np.float64))
+
+    @cached_property
+    def log_q_near(self) -> Floats:
+        """The same at the worst neighbour: with every margin reduced by its largest change."""
+        return self.noise.log_mismatch(
+            (self.histograms.margins - self.level.margin).astype(np.float64)
+        )
+
+    @cached_property
+    def _near(self) -> Kinds:
+        top = None if self.screening is None else self.histograms.top
+        return Kinds.of(self.log_q_near, top)
+
+    @cached_property
+    def _leading(self) -> Kinds:
+        return Kinds.of(self.log_q, None)
+
+    def plain(self, orders: Floats) -> Floats:
+        """One query's cost for any votes, at each order."""
+        result = self.noise.data_independent(orders, self.level)
+        if self.screening is not None:
+            result = result + self.screening.data_independent(orders, self.level)
+        return np.asarray(result)
+
+    def table(self, kinds: Kinds, orders: Floats, theorem: str | None = None) -> Floats:
+        """Bounds of each kind of query (row) at each order, by one theorem or the best of all."""
+        tables = self.noise.tables(kinds.log_q, orders, self.level)
+        chosen = list(tables.values()) if theorem is None else [tables[theorem]]
+        answer: Floats = np.minimum.reduce(chosen)
+        if self.screening is None or kinds.top is None:
+            return answer
+        both = self.screening.with_answer(kinds.top, answer, orders, self.level)
+        return np.asarray(np.minimum(both, self.plain(orders)[None, :]))
+
+    def total(self, orders: Floats, theorem: str | None = None, *, one_way: bool = False) -> Floats:
+        """The sum over all queries, at each order; `one_way`: from the votes to their neighbours only."""
+        return self._sum(self._leading if one_way else self._near, orders, theorem)
+
+    def among(self, chosen: NDArray[np.bool_]) -> Callable[[Floats], Floats]:
+        """The sum over some of the queries, at any orders."""
+        top = None if self.screening is None else self.histograms.top[chosen]
+        return partial(self._sum, Kinds.of(self.log_q_near[chosen], top))
+
+    def _sum(self, kinds: Kinds, orders: Floats, theorem: str | None = None) -> Floats:
+        values = np.zeros(orders.size)
+        for part in kinds.parts(max(1, _CELLS // orders.size)):
+            values += part.count @ self.table(part, orders, theorem)
+        return values
+
+    def each(self, order: float) -> Floats:
+        """Every query's bound at one order, either way."""
+        orders = np.array([order])
+        values = [self.table(part, orders)[:, 0] for part in self._near.parts(_CELLS)]
+        return np.concatenate(values)[self._near.which]
+
+    @property
+    def theorems(self) -> tuple[Citation, ...]:
+        """The theorems that are used, by their ids."""
+        return tuple(
+            map(statement, self.noise.tables(np.array([-1.0]), np.array([2.0]), self.level))
+        )
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Different queries: log q (and the largest count), how many of each, and the kind of each query."""
+
+    log_q: Floats
+    top: Floats | None
+    count: Floats
+    which: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, log_q: Floats, top: Floats | None) -> Kinds:
+        """Queries of one kind together; log q rounded up where there are too many kinds."""
+        made = cls._grouped(log_q, top)
+        for fineness in (1e-3, 1e-2):
+            if made.count.size <= MOST_KINDS * (1 if top is None else 5):
+                break
+            made = cls._grouped(_rounded_up(log_q, fineness), top)
+        return made
+
+    @classmethod
+    def _grouped(cls, log_q: Floats, top: Floats | None) -> Kinds:
+        columns = (log_q,) if top is None else (log_q, top)
+        first, which, count = alike(np.stack(columns, axis=1).view(np.int64))
+        tops = None if top is None else top[first]
+        return cls(log_q[first], tops, count.astype(np.float64), which)
+
+    def parts(self, size: int) -> Iterator[Kinds]:
+        """Some kinds at a time."""
+        for start in range(0, self.count.size, size):
+            part = slice(start, start + size)
+            top = None if self.top is None else self.top[part]
+            yield Kinds(self.log_q[part], top, self.count[part], self.which)
+
+
+def _rounded_up(log_q: Floats, fineness: float) -> Floats:
+    """log q on a grid, from above: absolute below e^-64, and in proportion beyond.
+
+    >>> _rounded_up(np.array([-1.00049, -100.3]), 1e-3).round(9).tolist()
+    [-1.0, -100.288]
+    """
+    step = fineness * np.exp2(np.maximum(0.0, np.ceil(np.log2(np.maximum(-log_q, 64.0)) - 6.0)))
+    step = np.where(step > fineness, 16.0 * step, step)
+    return np.asarray(np.ceil(log_q / step) * step)
+
+
+@dataclass(frozen=True)
+class PerQuery:
+    """Columns with one entry a query, in the order of the votes.
+
+    `label`: the winner without noise (0 is the first class); `votes` and `margin`: its votes, and how many
+    more than the next, in votes; `wrong_at_most`: the chance of another label; `answered`: of an answer;
+    `cost`: the Renyi bound at the run's order, and `share`, its part of all; `exact`: the exact Renyi
+    divergence at that order, NaN where it was not computed.
+    """
+
+    label: NDArray[np.intp]
+    votes: Floats
+    margin: Floats
+    wrong_at_most: Floats
+    answered: Floats
+    cost: Floats
+    share: Floats
+    exact: Floats
+
+    @classmethod
+    def of(cls, priced: VotingCost) -> PerQuery:
+        """The columns of a voting run."""
+        bounds, shares = priced.bounds, priced.aggregator.neighbours
+        ready = bounds.histograms
+        cost = bounds.each(priced.order)
+        whole = float(cost.sum())
+        answered = np.ones(cost.size)
+        if bounds.screening is not None:
+            answered = np.exp(bounds.screening.log_passes(ready.top)[1])
+        return cls(
+            priced.votes.labels,
+            ready.counts[:, 0] / shares,
+            ready.margins[:, 0] / shares,
+            np.minimum(np.exp(bounds.log_q), 1.0),
+            answered,
+            cost,
+            cost / whole if whole > 0.0 else np.zeros(cost.size),
+            np.full(cost.size, np.nan) if priced.exact_each is None else priced.exact_each,
+        )
+
+    def columns(self) -> list[NDArray[Any]]:
+        """In the order of `COLUMNS`; queries count from 1."""
+        return [np.arange(1, self.cost.size + 1), *(vars(self)[name] for name in COLUMNS[1:])]
+
+    def rows(self, places: Iterable[int]) -> list[dict[str, float | int | None]]:
+        """Some rows, by the names of `COLUMNS`; queries count from 1."""
+        columns = self.columns()
+        results: list[dict[str, float | int | None]] = []
+        for place in places:
+            values = [column[place].item() for column in columns]
+            numbers = [None if value != value else value for value in values]
+            results.append(dict(zip(COLUMNS, numbers, strict=True)))
+        return results
+
+    def write_csv(self, target: str | Path | TextIO) -> None:
+        """All rows as CSV, with a heading."""
+        if isinstance(target, str | Path):
+            with Path(target).open("w", newline="", encoding="utf-8") as file:
+                self.write_csv(file)
+            return
+        writer = csv.writer(target, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        lists = [column.tolist() for column in self.columns()]
+        for row in zip(*lists, strict=True):
+            writer.writerow([repr(value) if value == value else "" for value in row])
+
+
+COLUMNS = ("query", *(each.name for each in fields(PerQuery)))
+
 
 _ORDERS = 1.0 + np.geomspace(0.02, 1e6, 140)
 _FINER = 13
