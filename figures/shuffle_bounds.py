@@ -18,7 +18,7 @@ from dpacct.papers.formulas.udp_fl import lemma2
 from dpacct.pld.conversions import epsilon as from_renyi
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
-from dpacct.shuffling.questions import lower_bounds, upper_bounds
+from dpacct.shuffling.bounds import lower_bounds, upper_bounds
 from dpacct.shuffling.shuffle import Shuffle
 from figures.panels import BROKEN, finish
 from figures.record import Record, Row

@@ -143,7 +143,7 @@ def clients_of(settings: Mapping[str, Any], name: str) -> UDPFL:
 
 def _client(table: object, place: str, shared: Mapping[str, Fraction]) -> Client:
     from dpacct.federated import Client
-    from dpacct.federated.harmonizer import NOISES
+    from dpacct.federated.udp_fl import NOISES
 
     sizes = dict.fromkeys(NOISES.values(), Client.noise)
     declared = {**Client.parameters, **sizes}

@@ -17,13 +17,10 @@ Importing this package imports every file here: an algorithm is a file with a `F
 from importlib import import_module
 from pkgutil import iter_modules
 
-from dpacct.federated.dp_fed import DPFed, DPFedLS
-from dpacct.federated.dp_fedavg import DPFedAvg
-from dpacct.federated.dp_fedsam import DPFedSAM
-from dpacct.federated.harmonizer import Client
+from dpacct.federated.client_level import DPFed, DPFedAvg, DPFedLS, DPFedSAM
 from dpacct.federated.plan import FederatedPlan, Printed, Row
 from dpacct.federated.prifedsync import PriFedSync
-from dpacct.federated.udp_fl import UDPFL, Harmonized
+from dpacct.federated.udp_fl import UDPFL, Client, Harmonized
 
 __all__ = [
     "UDPFL",

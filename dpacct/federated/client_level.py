@@ -1,4 +1,9 @@
-"""Client-level plans: a noisy sum of clipped client updates per round, under a coin or lot per client."""
+"""Client-level plans: a noisy sum of clipped client updates per round, under a coin or lot per client.
+
+DP-Fed and DP-Fed-LS (Liang, Wang, Gu, Osher, Yao 2020, Algorithm 1): noise at the server.
+DP-FedAvg (the voting paper's Algorithms 3 to 6, after Geyer et al. and McMahan et al.).
+DP-FedSAM (Shi, Liu, Wei, Shen, Wang, Tao 2023, Algorithm 1): clients' noise on sharpness-aware updates.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +12,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import ClassVar, Self
 
-from dpacct.declare.domain import POSITIVE, RATE, Integer, Real, Word
+from dpacct.declare.domain import DELTA, POSITIVE, RATE, Integer, Real, Word
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter
 from dpacct.errors import DpacctError, InvalidArgument, Unsupported
-from dpacct.federated.plan import FederatedPlan, Notion, Row, attempted
+from dpacct.federated.plan import FederatedPlan, Notion, Printed, Row, attempted, published
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.plan.node import Node
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
@@ -216,3 +221,147 @@ class SharedNoise(ClientLevel):
 
         if self.noise_by == "clients":
             yield from attempted(message)
+
+
+class DPFed(ClientLevel):
+    """Clients' updates stay in a ball of radius G, the server sums a sample and adds N(0, nu^2).
+
+    `noise_multiplier` = nu / G, the z of its tables; `client_rate` = tau, `rounds` = T. Raises
+    `InvalidArgument`.
+
+    >>> plan = DPFed(clients=2000, client_rate="0.05", rounds=200, noise_multiplier=1)
+    >>> print(f"{float(plan.epsilon(delta=2000**-1.1)):.4f}")
+    3.7005
+    """
+
+    algorithm: ClassVar[str] = "dp-fed"
+    paper: ClassVar[str] = "Liang, Wang, Gu, Osher, Yao 2020"
+
+    def paper_rows(self, *, delta: Number) -> Iterator[Row]:
+        """Theorem 1 or 2 read for epsilon, and the accountant behind the paper's tables."""
+        from dpacct.papers.formulas import dp_fed_ls
+
+        uniform = self.sampling == "uniform"
+
+        def closed() -> Row:
+            theorem = "dp_fed_ls.theorem1" if uniform else "dp_fed_ls.theorem2"
+            answer = self.with_promises(self.tree().epsilon(delta=delta, method=theorem))
+            gap = "its proof has a gap, and no counter-example is known"
+            return Row("paper", "client", answer, Printed(theorem, answer.value, "published", gap))
+
+        def accountant() -> Row:
+            """The moments accountant of Tables 2 and 3, under the conventions that reproduce them."""
+            exact = self.epsilon(delta=delta)
+            multiplier, rate, rounds = self.numbers
+            at = float(DELTA.check("delta", delta))
+            compute = dp_fed_ls.uniform if uniform else dp_fed_ls.poisson
+            value = compute(multiplier, float(rate), rounds, at)
+            if uniform:
+                reason = "takes sensitivity G where exchanging a client moves the sum by 2G"
+                printed = Printed("wang2018.theorem9", value, "misapplied", reason)
+                return Row("paper", "client", exact, printed)
+            remark = "the moments accountant of Tables 2 and 3, orders 1.1 to 63"
+            printed = Printed("mironov2019", value, "published", remark)
+            return Row("paper", "client", published(exact, "mironov2019", value), printed)
+
+        yield from attempted(closed, accountant)
+
+
+class DPFedLS(DPFed):
+    """DP-Fed whose noisy mean is smoothed by (I + smoothing L)^-1: post-processing, so no cost and no gain.
+
+    >>> plan = DPFedLS(clients=1000, client_rate="0.05", rounds=30, noise_multiplier=2, smoothing=1)
+    >>> plan.tree() == DPFed(clients=1000, client_rate="0.05", rounds=30, noise_multiplier=2).tree()
+    True
+    """
+
+    smoothing: Parameter[Fraction] = Parameter(
+        Real(0, "1e12", "both"),
+        "dp-fed-ls: smoothing factor; costs nothing",
+        "S",
+        default=Fraction(1),
+    )
+
+    algorithm: ClassVar[str] = "dp-fed-ls"
+
+    def promises(self) -> tuple[str, ...]:
+        """That the smoothing knows nothing else."""
+        smooth = "the smoothing matrix is public: smoothing is post-processing of the noisy sum"
+        return (*super().promises(), smooth)
+
+
+class DPFedAvg(SharedNoise):
+    """Agents clip their updates to S; the sum carries N(0, sigma^2 S^2) and is divided by the public q N.
+
+    `noise_multiplier` is the sigma of Algorithm 3. Raises `InvalidArgument`.
+
+    >>> plan = DPFedAvg(clients=100, client_rate="0.5", rounds=10, noise_multiplier=4,
+    ...     noise_by="clients", missing=10)
+    >>> round(float(plan.effective_multiplier), 4)
+    3.5777
+    """
+
+    algorithm: ClassVar[str] = "dp-fedavg"
+    paper: ClassVar[str] = "voting paper (AE-DPFL), Algorithms 3 to 6"
+
+    def paper_rows(self, *, delta: Number) -> Iterator[Row]:
+        """Algorithm 3 divides by the realised number of agents, which makes the noise itself a witness."""
+        reason = (
+            "divides by the realised number of agents, so the noise tells who is there; it is the"
+            " number of a public divisor"
+        )
+        value = self.but(missing=0).tree().epsilon(delta=delta).value
+        printed = Printed("ae_dpfl.algorithm3", value, "refuted", reason)
+        yield Row("paper", "client", self.epsilon(delta=delta), printed)
+
+
+class DPFedSAM(SharedNoise):
+    """m = qM clients without replacement each add N(0, sigma^2 C^2/m); the mean carries std sigma C/m.
+
+    `noise_multiplier` is the paper's sigma. Exchanging a client moves the sum by 2C, so std / sensitivity is
+    sigma/2. How a client finds its update (SAM, top-k) plays no part after clipping. Raises
+    `InvalidArgument`.
+
+    >>> plan = DPFedSAM(clients=500, client_rate="0.1", rounds=200, noise_multiplier="0.95")
+    >>> answer = plan.epsilon(delta="0.002")
+    >>> f"[{answer.lower:.3f}, {answer.upper:.3f}]"
+    '[36.984, 43.165]'
+    """
+
+    sampling: Parameter[str] = SharedNoise.parameters["sampling"].but(default="uniform")
+    noise_by: Parameter[str] = SharedNoise.parameters["noise_by"].but(default="clients")
+
+    algorithm: ClassVar[str] = "dp-fedsam"
+    paper: ClassVar[str] = "Shi, Liu, Wei, Shen, Wang, Tao 2023"
+
+    def paper_rows(self, *, delta: Number) -> Iterator[Row]:
+        """Theorem 2 as printed, as used for Algorithm 1, and what it should be."""
+        from dpacct.papers.formulas import dp_fedsam as formulas
+
+        exact, uniform = self.epsilon(delta=delta), self.sampling == "uniform"
+        _, rate, rounds = self.numbers
+        at = float(DELTA.check("delta", delta))
+        run = float(rate), float(self.effective_multiplier), rounds, at
+
+        def refuted(name: str, value: float, reason: str) -> Row:
+            printed = Printed(f"dp_fedsam.{name}", value, "refuted", reason)
+            return Row("paper", "client", exact, printed)
+
+        def theorem2() -> Row:
+            reason = "mixes twice, so the rate becomes q^2"
+            return refuted("theorem2", formulas.theorem2(*run), reason)
+
+        def algorithm1() -> Row:
+            reason = "the formula for a coin per client; Algorithm 1 draws a fixed number"
+            return refuted("theorem2_algorithm1", formulas.theorem2_algorithm1(*run), reason)
+
+        def corrected() -> Row:
+            formula, name = formulas.theorem2_corrected, "dp_fedsam.theorem2_corrected"
+            if uniform:
+                formula = formulas.theorem2_without_replacement
+                name = "dp_fedsam.theorem2_without_replacement"
+            value = formula(*run)
+            printed = Printed(name, value, "corrected", "Theorem 2 corrected")
+            return Row("paper-corrected", "client", published(exact, name, value), printed)
+
+        yield from attempted(theorem2, *[algorithm1] * uniform, corrected)

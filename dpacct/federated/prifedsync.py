@@ -1,20 +1,42 @@
-"""PriFedSync (Zheng, Chen, Long, Su 2021, Algorithms 1 and 2): noisy local SGD, clients sampled per round."""
+"""PriFedSync (Zheng, Chen, Long, Su 2021, Algorithms 1 and 2): noisy local SGD, clients sampled per round.
+
+**A proof of the two-level epsilon** (`Rounds`): public coins make delta(eps) = sum over k of C(R,k) p^k
+(1-p)^{R-k} delta_k(eps), delta_k that of k rounds. The engine's answer, moved outwards by a hair, is proven
+by one such sum above and one below: every delta_k is enclosed by the certificate, weights are exact, and
+what is left out is charged, since delta_k grows with k.
+
+**What the weak guarantee gains** because a client learns nothing after its own last round (`deltas`):
+client i sees the helper models of the rounds in which it is sampled, and its coins are independent of
+client j's. If t is i's last round, all that i sees is made of the releases of rounds 1 to t, so
+
+    delta_weak(eps) <= sum over t of p (1-p)^{R-t} delta_t(eps),
+
+delta_t that of t rounds towards everyone. With one round it is Lemma 3.8's p^2 delta_f; with f_j = 0 and
+two rounds 3 p^2 - 2 p^3, which the sixteen outcomes of the coins attain.
+
+**Theorem 1 as printed** (`theorem1_epsilon`), for f_j = C_{B/n}(G_{1/sigma}) tensor-K: the number that it
+gives, true or not. g_p = max(f_j, 1 - alpha - p^2) follows f_j at both ends and the line between them. The
+line has slope -1, so in terms of losses: those nearest to 0 become 0, as many as it takes until the total
+variation is p^2.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Self
 
+import numpy as np
+
 from dpacct.answer import Answer
-from dpacct.citations import LAST_ROUND, statement
+from dpacct.citations import LAST_ROUND, MEAN_OF_ROUNDS, statement
 from dpacct.declare.domain import DELTA, RATE, Integer, Real, Word
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter
-from dpacct.errors import DpacctError
-from dpacct.federated import last_sync
+from dpacct.errors import DpacctError, NotCertified
 from dpacct.federated.plan import (
     FederatedPlan,
     Notion,
@@ -24,13 +46,210 @@ from dpacct.federated.plan import (
     estimate,
     published,
 )
-from dpacct.federated.proved import Rounds
-from dpacct.federated.rounds_of_steps import theorem1_epsilon
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.plan.node import Node
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.participation import Participation
+from dpacct.plan.step_lattice import Lattice, lattice
+from dpacct.pld.roots import crossing
+from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Side, Strength, Unit
+
+MOST_SPARED_ROUNDS = 6
+"""With more rounds than so it spares next to nothing."""
+MOST_SPARED_EPSILON = 50.0
+"""Beyond this nothing is worth sparing, and whole profiles take long."""
+
+
+def last_rounds(client_rate: float, rounds: int) -> Floats:
+    """Probability that the last round of an observer is t, for t = 1 .. `rounds`.
+
+    >>> last_rounds(0.5, 2).round(12).tolist()
+    [0.25, 0.5]
+    """
+    left = np.arange(rounds - 1, -1, -1.0)
+    return np.asarray(client_rate * (1.0 - client_rate) ** left)
+
+
+def deltas(
+    rounds_of: Callable[[int], Node], client_rate: float, rounds: int, epsilons: Floats
+) -> Floats:
+    """Upper ends of delta_weak at each epsilon; `rounds_of(t)` is the plan of t rounds."""
+    total = np.zeros(epsilons.shape)
+    for t, weight in enumerate(last_rounds(client_rate, rounds).tolist(), 1):
+        if weight > 0.0:
+            total += weight * rounds_of(t).profile(epsilons)
+    return total * (1.0 + 1e-12)
+
+
+def last_sync_epsilon(
+    rounds_of: Callable[[int], Node], client_rate: float, rounds: int, delta: float, most: float
+) -> float:
+    """The epsilon at which `deltas` is at most `delta`; `most` is known to be enough."""
+
+    def excess(epsilon: float) -> float:
+        value = float(deltas(rounds_of, client_rate, rounds, np.array([epsilon]))[0])
+        return math.log(value / delta) if value > 0.0 else -math.inf
+
+    return crossing(excess, most)[1]
+
+
+_HALF = 2**18
+# variance that the mesh may add, over the reach: about a thousandth of epsilon
+_COARSE = 4e-3
+
+
+def flattened(loss: Floats, law: Floats, variation: float) -> Floats:
+    """The law with all losses near 0 moved to 0, so that its total variation is at most `variation`.
+
+    `law` has the P-masses at `loss`, an odd number of them, symmetric around 0.
+    """
+    above = loss > 0.0
+    gain = law[above] * -np.expm1(-loss[above])  # P less Q, per loss
+    reached = np.cumsum(gain[::-1])[::-1]  # of all losses at or above
+    if not reached.size or float(reached[0]) <= variation:
+        return law
+    share = np.clip((variation - (reached - gain)) / np.where(gain > 0.0, gain, 1.0), 0.0, 1.0)
+    kept = np.zeros_like(law)
+    kept[above] = share * law[above]
+    middle = loss.size // 2
+    below = np.arange(middle)
+    kept[below] = kept[loss.size - 1 - below] * np.exp(loss[below])  # their mirror images
+    kept[middle] = 0.0
+    kept[middle] = max(0.0, float(law.sum()) - float(kept.sum()))
+    return kept
+
+
+def theorem1_epsilon(
+    rate: float, sigma: float, steps: int, client_rate: float, rounds: int, delta: float
+) -> float:
+    """Epsilon at `delta` of g_p tensor-`rounds`; `rounds` is R for the weak, (m-1) R for the strong notion.
+
+    From above, by a part in a thousand at most; nan where the lattice can't tell so well. The rounding of a
+    Fourier transform leaves 1e-12 for the least delta that makes sense.
+
+    >>> round(theorem1_epsilon(1.0, 1.0, 1, 1.0, 1, 0.126936737507), 2)
+    1.0
+    """
+    law = lattice(rate, 1.0 / sigma, steps, 1.0, rounds, 0.0, _HALF)
+    if steps * rounds * law.mesh**2 > _COARSE * float(law.loss[-1]):
+        return math.nan
+    return _solved(_one_round(law, client_rate), law, rounds, delta)
+
+
+def _one_round(law: Lattice, client_rate: float) -> Floats:
+    whole = np.fft.fftshift(np.fft.irfft(law.spectrum**law.steps, law.loss.size))
+    inner = np.maximum(whole[1:], 0.0)  # the first point has no mirror image
+    flat = flattened(law.loss[1:], inner, client_rate**2) if client_rate < 1.0 else inner
+    return np.asarray(np.concatenate(([0.0], flat)))
+
+
+def _solved(one_round: Floats, law: Lattice, rounds: int, delta: float) -> float:
+    spectrum = np.fft.rfft(np.fft.ifftshift(one_round)) ** rounds
+    whole = np.fft.fftshift(np.fft.irfft(spectrum, law.loss.size))
+    kept = float(spectrum[0].real)
+
+    def excess(epsilon: float) -> float:
+        return law.delta(whole, epsilon, kept) - delta
+
+    high = float(law.loss[-1])
+    return math.inf if excess(high) > 0.0 else crossing(excess, high)[1]
+
+
+MOST_TERMS = 600
+"""The most terms of one sum: each needs a proof for its number of rounds."""
+_HAIR = Fraction(1, 10**8)
+_LEFT_OUT = 1e-9  # of delta: what may be left out of a sum
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """So many rounds, each taking place by a coin of this rate; `plan(k)` is that of k that took place."""
+
+    plan: Callable[[int], Node]
+    rate: Fraction
+    count: int
+
+    @cached_property
+    def _whole(self) -> int:
+        return int(self.rate.denominator**self.count)
+
+    def weight(self, k: int) -> Fraction:
+        """The probability, exactly, that k rounds take place."""
+        taken = self.rate.numerator**k
+        rest = (self.rate.denominator - self.rate.numerator) ** (self.count - k)
+        return Fraction(math.comb(self.count, k) * taken * rest, self._whole)
+
+    def _ends(self, k: int, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        answer = self.plan(k).delta(epsilon=epsilon, method="certified")
+        assert answer.lower is not None and answer.upper is not None
+        return Fraction(answer.lower), Fraction(answer.upper)
+
+    def above(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Whether delta at epsilon is proven to be at most `delta`."""
+        small = delta * Fraction(_LEFT_OUT)
+        # from above: all rounds beyond `k` are charged in full
+        k, charged = self.count, Fraction(0)
+        while k > 0 and charged + self.weight(k) <= small:
+            charged += self.weight(k)
+            k -= 1
+        total, left = charged, 1 - charged
+        for _ in range(MOST_TERMS):
+            if total > delta:
+                return False
+            if k == 0:
+                return True
+            _, upper = self._ends(k, epsilon)
+            if upper * left <= small:  # no smaller number of rounds loses more
+                return total + upper * left <= delta
+            weight = self.weight(k)
+            total, left, k = total + weight * upper, left - weight, k - 1
+        message = f"a proof takes more than {MOST_TERMS} numbers of rounds: it is withheld"
+        raise NotCertified(message)
+
+    def below(self, epsilon: Fraction, delta: Fraction) -> bool:
+        """Whether delta at epsilon, of a pair that data sets have, is proven to be at least `delta`."""
+        k, total = self.count, Fraction(0)
+        while k > 0 and self.weight(k) <= delta * Fraction(_LEFT_OUT):
+            k -= 1
+        for _ in range(MOST_TERMS):
+            if total >= delta or k == 0:
+                return total >= delta
+            lower, upper = self._ends(k, epsilon)
+            total, k = total + self.weight(k) * lower, k - 1
+            if total < delta and upper * 2 <= (delta - total) * Fraction(_LEFT_OUT):
+                return False
+        return False
+
+    def proved_lower(self, lower: float | None, delta: Fraction) -> float | None:
+        """A lower end of epsilon, moved a hair and proven; None stays None. Raises `NotCertified`."""
+        if lower is None or lower <= 0.0:
+            return lower
+        moved = lower * (1.0 - float(_HAIR))
+        if not self.below(Fraction(moved), delta):
+            raise NotCertified(f"the lower end {moved:.9g} could not be proven: it is withheld")
+        return moved
+
+    def proved(self, answer: Answer, delta: Fraction) -> Answer:
+        """The answer with its two ends proven, each moved outwards by a part in 10^8.
+
+        Raises `NotCertified` where an end can't be proven.
+        """
+        if answer.strength is Strength.PROVED:
+            return answer
+        assert answer.upper is not None
+        upper = float(answer.upper * (1.0 + float(_HAIR)))
+        if not self.above(Fraction(upper), delta):
+            raise NotCertified(f"epsilon {upper:.9g} could not be proven: it is withheld")
+        return replace(
+            answer,
+            lower=self.proved_lower(answer.lower, delta),
+            upper=upper,
+            strength=Strength.PROVED,
+            method="certified",
+            basis=(*answer.basis, MEAN_OF_ROUNDS),
+        )
+
 
 _COUNT = Integer(1, 10**12)
 _ROUNDS = Integer(1, 10**9)
@@ -200,7 +419,7 @@ class PriFedSync(FederatedPlan):
         if self.rounds == 1:  # both coins: p^2 of the delta of the steps
             value = float(self._at(min(at / self.client_rate, _NEARLY_ONE)))
         else:
-            value = last_sync.epsilon(
+            value = last_sync_epsilon(
                 lambda t: self.but(rounds=t).tree(),
                 float(self.client_rate),
                 self.rounds,
@@ -248,8 +467,8 @@ class PriFedSync(FederatedPlan):
         )
         yield from self._both("two-level", weak, strong)
         yield from self._both("exact", full, full)
-        few = self.client_rate < 1 and self.rounds <= last_sync.MOST_ROUNDS
-        if few and float(weak) <= last_sync.MOST_EPSILON:
+        few = self.client_rate < 1 and self.rounds <= MOST_SPARED_ROUNDS
+        if few and float(weak) <= MOST_SPARED_EPSILON:
             spared = self.until_last_sync(delta=delta)
             yield Row("last-sync", "weak", spared, about=_ABOUT["last-sync"])
         true: dict[Notion, Answer] = {"weak": weak, "strong": strong}

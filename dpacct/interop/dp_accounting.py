@@ -1,28 +1,279 @@
 """dp_accounting: an accountant that takes its events, and loss distributions for its users.
 
 `DpacctAccountant` fits wherever a `PrivacyAccountant` does, such as `calibrate_dp_mechanism` and
-jax_privacy: docs/migrate/dp-accounting.md.
+jax_privacy: docs/migrate/dp-accounting.md. Its DpEvents become plans, and plans events again; what has no
+exact counterpart is refused.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
-from dpacct import Adjacency, InvalidArgument, Node, Unsupported
-from dpacct.interop.dp_events import (
-    NOTHING,
-    Refused,
-    adjacency_of,
-    dp_accounting,
-    from_dp_event,
-    to_dp_event,
-    translate,
+from dpacct import (
+    ZCDP,
+    Adjacency,
+    DiscreteLaplace,
+    DpacctError,
+    InvalidArgument,
+    Laplace,
+    Node,
+    Poisson,
+    RandomizedResponse,
+    Unsupported,
+    WithoutReplacement,
 )
+from dpacct.interop.extras import absent
 from dpacct.interop.history import answer, safe_delta
-from dpacct.interop.meaning import meaning
+from dpacct.interop.meaning import AMBIGUOUS, Meaning, meaning
+
+try:
+    import dp_accounting
+except ImportError as error:
+    raise absent("dp_accounting", "dp-accounting") from error
 
 __all__ = ["DpacctAccountant", "dp_accounting", "from_dp_event", "to_dp_event", "to_pld"]
+
+
+class Refused(Unsupported):
+    """An event that has no plan; `event` is the part that is to blame."""
+
+    def __init__(self, message: str, event: Any = None) -> None:
+        super().__init__(message, argument="event")
+        self.event = event
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A plan, or None for nothing released; `open` where something is released without noise."""
+
+    plan: Node | None = None
+    open: bool = False
+
+    def __add__(self, other: Translated) -> Translated:
+        both = [part.plan for part in (self, other) if part.plan is not None]
+        joined = sum(both[1:], start=both[0]) if both else None
+        return Translated(joined, self.open or other.open)
+
+    def times(self, count: int) -> Translated:
+        """As often as that; nothing where `count` is 0."""
+        if not count:
+            return NOTHING
+        return Translated(None if self.plan is None else self.plan * count, self.open)
+
+
+NOTHING, OPEN = Translated(), Translated(open=True)
+
+
+def relation(adjacency: Adjacency | str) -> Any:
+    """dp_accounting's name of an adjacency."""
+    kinds = dp_accounting.NeighboringRelation
+    return {
+        Adjacency.ADD_REMOVE: kinds.ADD_OR_REMOVE_ONE,
+        Adjacency.REPLACE_ONE: kinds.REPLACE_ONE,
+        Adjacency.ZERO_OUT: kinds.REPLACE_SPECIAL,
+    }[Adjacency.parse(adjacency)]
+
+
+def adjacency_of(kind: Any) -> Adjacency:
+    """dpacct's name of a NeighboringRelation."""
+    return next(word for word in Adjacency if relation(word) is kind)
+
+
+# --- from events
+
+
+def translate(event: Any, means: Meaning) -> Translated:
+    """The plan of an event; raises `Refused`, naming the part that has none."""
+    reader = _READERS.get(type(event).__name__)
+    if reader is None or not isinstance(event, dp_accounting.DpEvent):
+        raise Refused(f"dpacct has no counterpart of {type(event).__name__}", event)
+    try:
+        return reader(event, means)
+    except Refused:
+        raise
+    except DpacctError as error:
+        raise Refused(str(error), event) from error
+
+
+def _gaussian(event: Any, means: Meaning) -> Translated:
+    if means.factor() is None:
+        raise Refused(AMBIGUOUS, event)
+    scale = event.noise_multiplier
+    return Translated(means.gaussian(scale)) if scale else OPEN
+
+
+def _laplace(event: Any, means: Meaning) -> Translated:
+    factor = means.factor()
+    if factor is None:
+        raise Refused(AMBIGUOUS, event)
+    if event.noise_multiplier == 0:
+        return OPEN
+    unit = Laplace(b=event.noise_multiplier)
+    return Translated(unit if factor == 1 else Laplace(b=unit.b_under(means.adjacency) / factor))
+
+
+def _discrete_laplace(event: Any, means: Meaning) -> Translated:
+    rate = Fraction(repr(float(event.noise_parameter)))
+    if rate <= 0:
+        message = f"noise_parameter must be a number above 0, got {event.noise_parameter}"
+        raise InvalidArgument(message, argument="noise_parameter")
+    return Translated(DiscreteLaplace(scale=1 / rate, sensitivity=event.sensitivity))
+
+
+def _randomized_response(event: Any, means: Meaning) -> Translated:
+    share, buckets = event.noise_parameter, event.num_buckets
+    if means.adjacency is Adjacency.ADD_REMOVE:
+        raise Refused("randomised response has one answer per unit: not under add-remove", event)
+    if not 0 <= share <= 1 or buckets < 1:
+        message = f"noise_parameter must be in [0, 1] and num_buckets at least 1, got {event}"
+        raise InvalidArgument(message, argument="event")
+    if buckets == 1 or share == 1:
+        return NOTHING
+    if share == 0:
+        return OPEN
+    eps0 = math.log1p((1.0 - share) * buckets / share)
+    return Translated(RandomizedResponse(eps0=_up(eps0), k=buckets))
+
+
+def _zcdp(event: Any, means: Meaning) -> Translated:
+    if event.xi:
+        raise Refused("only (0, rho)-zCDP has a counterpart", event)
+    return Translated(ZCDP(rho=event.rho)) if event.rho else NOTHING
+
+
+def _poisson(event: Any, means: Meaning) -> Translated:
+    inner = translate(event.event, means)
+    if event.sampling_probability == 0:
+        return NOTHING
+    sampler = Poisson(event.sampling_probability)
+    return Translated(None if inner.plan is None else sampler(inner.plan), inner.open)
+
+
+def _fixed_size(event: Any, means: Meaning) -> Translated:
+    if means.adjacency is not Adjacency.REPLACE_ONE:
+        raise Refused("a fixed-size sample is accounted under replace-one only", event)
+    inner = translate(event.event, means)
+    if event.sample_size == 0:
+        return NOTHING
+    sampler = WithoutReplacement(Fraction(event.sample_size, event.source_dataset_size))
+    return Translated(None if inner.plan is None else sampler(inner.plan), inner.open)
+
+
+def _self_composed(event: Any, means: Meaning) -> Translated:
+    if not isinstance(event.count, int) or event.count < 0:
+        message = f"count must be a whole number of at least 0, got {event.count}"
+        raise InvalidArgument(message, argument="count")
+    return translate(event.event, means).times(event.count)
+
+
+def _composed(event: Any, means: Meaning) -> Translated:
+    total = NOTHING
+    for part in event.events:
+        total += translate(part, means)
+    return total
+
+
+_READERS: dict[str, Callable[[Any, Meaning], Translated]] = {
+    "NoOpDpEvent": lambda event, means: NOTHING,
+    "NonPrivateDpEvent": lambda event, means: OPEN,
+    "GaussianDpEvent": _gaussian,
+    "LaplaceDpEvent": _laplace,
+    "DiscreteLaplaceDpEvent": _discrete_laplace,
+    "RandomizedResponseDpEvent": _randomized_response,
+    "ZCDpEvent": _zcdp,
+    "PoissonSampledDpEvent": _poisson,
+    "SampledWithoutReplacementDpEvent": _fixed_size,
+    "SelfComposedDpEvent": _self_composed,
+    "ComposedDpEvent": _composed,
+}
+
+
+def from_dp_event(
+    event: Any, *, adjacency: Adjacency | str | None = None, noise_multiplier_of: str | None = None
+) -> Node:
+    """The plan of an event, its adjacency declared.
+
+    Raises `Unsupported` for what has no counterpart, is not private or releases nothing, and for a
+    noise multiplier under replace-one whose meaning was not said.
+
+    >>> event = dp_accounting.PoissonSampledDpEvent(0.01, dp_accounting.GaussianDpEvent(1.1))
+    >>> from_dp_event(dp_accounting.SelfComposedDpEvent(event, 1000))
+    (Poisson(0.01)(Gaussian(noise_multiplier=1.1, clip=1)) * 1000).under('add-remove')
+    """
+    means = meaning(adjacency, noise_multiplier_of)
+    translated = translate(event, means)
+    if translated.open or translated.plan is None:
+        what = "is not private" if translated.open else "releases nothing"
+        raise Refused(f"{type(event).__name__} {what}: there is no such plan", event)
+    return translated.plan.under(means.adjacency)
+
+
+# --- to events
+
+
+def to_dp_event(
+    plan: Node, *, adjacency: Adjacency | str | None = None, noise_multiplier_of: str | None = None
+) -> Any:
+    """The event of a plan; raises `Unsupported` where dp_accounting has none.
+
+    >>> import dpacct as dp
+    >>> to_dp_event(dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 3)
+    SelfComposedDpEvent(event=PoissonSampledDpEvent(sampling_probability=0.01,
+                        event=GaussianDpEvent(noise_multiplier=1.1)), count=3)
+    """
+    word = adjacency or plan.facts.declared or plan.fixed_adjacency
+    return _event(plan.to_dict(), meaning(word, noise_multiplier_of))
+
+
+def _event(node: dict[str, Any], means: Meaning) -> Any:
+    """An event from a plan's JSON form."""
+    kind = node["node"]
+    if kind == "repeat":
+        return dp_accounting.SelfComposedDpEvent(_event(node["of"], means), node["steps"])
+    if kind == "compose":
+        return dp_accounting.ComposedDpEvent([_event(part, means) for part in node["parts"]])
+    if kind == "under":
+        return _event(node["of"], means)
+    if kind == "poisson":
+        return dp_accounting.PoissonSampledDpEvent(
+            float(Fraction(node["rate"])), _event(node["of"], means)
+        )
+    if kind == "without-replacement":
+        rate = Fraction(node["rate"])
+        return dp_accounting.SampledWithoutReplacementDpEvent(
+            rate.denominator, rate.numerator, _event(node["of"], means)
+        )
+    if kind == "gaussian":
+        return dp_accounting.GaussianDpEvent(_multiplier(node, means, "sigma"))
+    if kind == "laplace":
+        return dp_accounting.LaplaceDpEvent(_multiplier(node, means, "b"))
+    if kind == "discrete-laplace":
+        return dp_accounting.dp_event.DiscreteLaplaceDpEvent(
+            float(1 / Fraction(node["scale"])), int(node["sensitivity"])
+        )
+    if kind == "zcdp":
+        return dp_accounting.ZCDpEvent(float(Fraction(node["rho"])))
+    raise Refused(f"dp_accounting has no event for a {kind} node")
+
+
+def _multiplier(node: dict[str, Any], means: Meaning, per_sensitivity: str) -> float:
+    """The event's noise multiplier of a Gaussian or Laplace node, under its convention."""
+    factor = means.factor()
+    if factor is None:
+        raise Refused(AMBIGUOUS)
+    twice = means.adjacency.clip_factor
+    if per_sensitivity in node:  # std / sensitivity
+        return float(Fraction(node[per_sensitivity]) * factor)
+    return float(Fraction(node["noise_multiplier"]) * factor / twice)  # std / clip
+
+
+def _up(value: float) -> float:
+    """A few units in the last place more: what a logarithm may have lost."""
+    return value * (1.0 + 4e-16)
 
 
 class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]

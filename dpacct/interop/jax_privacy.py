@@ -9,8 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from dpacct import Adjacency, InvalidArgument, Node
-from dpacct.interop.dp_accounting import DpacctAccountant
-from dpacct.interop.dp_events import adjacency_of, dp_accounting, from_dp_event
+from dpacct.interop.dp_accounting import (
+    DpacctAccountant,
+    adjacency_of,
+    dp_accounting,
+    from_dp_event,
+)
 
 _ZERO_OUT = dp_accounting.NeighboringRelation.REPLACE_SPECIAL
 

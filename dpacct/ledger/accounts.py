@@ -12,9 +12,7 @@ from dpacct.answer import Answer
 from dpacct.declare.number import down, near
 from dpacct.declare.record import Displayed, Facts
 from dpacct.errors import InvalidArgument
-from dpacct.ledger.budget import Budget
-from dpacct.ledger.rule import NOTHING, Build, Charges, Rule, epsilon
-from dpacct.ledger.rules import read, reading
+from dpacct.ledger.rules import NOTHING, Budget, Build, Charges, Rule, epsilon, read, reading
 from dpacct.plan.node import Node, from_dict
 from dpacct.vocabulary import Assumption
 
@@ -184,7 +182,40 @@ class Remaining(Displayed):
         return state.rule.noise(state.charges, build, steps)
 
 
-class Account(Displayed):
+class Asked(Displayed):
+    """What a ledger and each of its accounts answer alike, from what all processes have appended."""
+
+    _state: Callable[[], State]
+
+    def would_exceed(self, plan: Node) -> bool:
+        """Whether releasing `plan` now would exceed the budget; records nothing.
+
+        Raises as the plan's own questions do.
+        """
+        state = self._state()
+        return not state.fits(state.rule.budget.check(plan))
+
+    def reading(self) -> Answer:
+        """What an odometer reads now: a bound on the loss so far, valid at all times at once.
+
+        Unlike `spent`, it holds also where releases, and the moment of asking, were chosen after
+        looking at outputs; with probability 1 - the budget's delta.
+        """
+        state = self._state()
+        return reading(state.rule.budget, state.charges)
+
+    def guarantee(self) -> Answer:
+        """What holds whenever the releases stop: the budget or, of a declared plan, its cost."""
+        state = self._state()
+        return state.rule.guarantee(state.charges)
+
+    @property
+    def remaining(self) -> Remaining:
+        """What is left, in epsilon, share, steps and noise."""
+        return Remaining(self._state)
+
+
+class Account(Asked):
     """One name in a ledger; each question reads what other processes have appended."""
 
     def __init__(self, name: str, state: Callable[[], State]) -> None:
@@ -219,32 +250,12 @@ class Account(Displayed):
     @property
     def spent(self) -> Answer:
         """Epsilon of what was counted, at the budget's delta, read as a plan fixed in advance."""
-        state = self._state()
-        answer = epsilon(state.charges.plan, state.rule.budget)
-        if state.charges.plan is None:
-            return answer
-        return replace(answer, assumptions=(*answer.assumptions, _READING))
+        return spent(self._state())
 
-    def reading(self) -> Answer:
-        """What an odometer reads now: a bound on the loss so far, valid at all times at once.
 
-        Unlike `spent`, it holds also where releases, and the moment of asking, were chosen after
-        looking at outputs; with probability 1 - the budget's delta.
-        """
-        state = self._state()
-        return reading(state.rule.budget, state.charges)
-
-    def would_exceed(self, plan: Node) -> bool:
-        """Whether releasing `plan` now would exceed the budget; records nothing."""
-        state = self._state()
-        return not state.fits(state.rule.budget.check(plan))
-
-    def guarantee(self) -> Answer:
-        """The statement that holds whenever the releases stop, and on what it rests."""
-        state = self._state()
-        return state.rule.guarantee(state.charges)
-
-    @property
-    def remaining(self) -> Remaining:
-        """What is left, in epsilon, share, steps and noise."""
-        return Remaining(self._state)
+def spent(state: State) -> Answer:
+    """Epsilon of what was counted, at the budget's delta, read as a plan fixed in advance."""
+    answer = epsilon(state.charges.plan, state.rule.budget)
+    if state.charges.plan is None:
+        return answer
+    return replace(answer, assumptions=(*answer.assumptions, _READING))

@@ -16,12 +16,11 @@ from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from dpacct.answer import Answer
 from dpacct.declare.number import shown
-from dpacct.declare.record import Displayed, Facts
+from dpacct.declare.record import Facts
 from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
-from dpacct.ledger.accounts import RUN, Account, Book, Remaining, State, facts_of
-from dpacct.ledger.budget import Budget
+from dpacct.ledger.accounts import RUN, Account, Asked, Book, State, facts_of, spent
 from dpacct.ledger.execution import Execution
-from dpacct.ledger.rules import Planned, Terms
+from dpacct.ledger.rules import Budget, Planned, Terms
 from dpacct.ledger.store import Record, Store
 from dpacct.plan.node import Node
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
@@ -51,7 +50,7 @@ class Receipt:
     plan: Node | Mapping[str, Node]
 
 
-class Ledger(Displayed):
+class Ledger(Asked):
     """Privacy budgets in a file, shared by every process that opens it.
 
     A release is counted, durably, *before* its noise is drawn: after a crash each intent counts as
@@ -123,7 +122,7 @@ class Ledger(Displayed):
         """Other lines: what was opened, repaired, observed, closed."""
         self.outcomes: dict[int, str] = {}
         """How intents ended, by line number: "released" or "failed"; absent where none was recorded."""
-        self._run = Account(RUN, lambda: self.refresh()._book.state(RUN))
+        self._state = lambda: self.refresh()._book.state(RUN)
         try:
             with self._store.session():
                 if not self._store.records:
@@ -295,37 +294,17 @@ class Ledger(Displayed):
             self._replay()
         return self
 
-    def would_exceed(self, plan: Node) -> bool:
-        """Whether releasing `plan` now would exceed the budget; records nothing.
-
-        Raises as the plan's own questions do.
-        """
-        return self._run.would_exceed(plan)
-
     def spent(self) -> Answer:
         """Epsilon of what was counted, at the budget's delta, read as a plan fixed in advance.
 
         Raises as the plan's own questions do.
         """
-        return self._run.spent
-
-    def reading(self) -> Answer:
-        """What an odometer reads now: a bound on the loss so far, valid at all times at once.
-
-        Unlike `spent`, it holds also where releases, and the moment of asking, were chosen after
-        looking at outputs; with probability 1 - the budget's delta.
-        """
-        return self._run.reading()
+        return spent(self._state())
 
     def guarantee(self) -> Answer:
         """What holds whenever the releases stop: the budget or, of a declared plan, its cost."""
-        answer = self._run.guarantee()
+        answer = super().guarantee()
         return replace(answer, assumptions=(*answer.assumptions, *self.checks()))
-
-    @property
-    def remaining(self) -> Remaining:
-        """What is left, in epsilon, share, steps and noise."""
-        return self._run.remaining
 
     # --- spending
 

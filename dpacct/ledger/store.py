@@ -1,25 +1,156 @@
 """An append-only file of chained lines: what was appended stays, or the file is refused.
 
-Nothing here knows of privacy. Every append is two durable steps, the line and then the head, under
-the file's lock; docs/decisions/0008 has the argument, case by case.
+Nothing here knows of privacy. A line is JSON, then the SHA-256 of that text chained to the line before.
+Every append is two durable steps, the line and then the head, under the file's lock; docs/decisions/0008
+has the argument, case by case.
+
+The head is a small file beside the ledger that says how much of it was acknowledged. Two slots, each a disk
+sector of its own, are written in turn and in place, once the line that they count is on the disk: a torn
+write leaves the other slot, and one line beyond it. Where a session starts and ends the head is replaced as
+a whole: a changed byte of a closed ledger is never taken for a crash.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, LedgerDamaged
 from dpacct.ledger import disk
-from dpacct.ledger.head import SECTOR, Head, beside
-from dpacct.ledger.record import GENESIS, number, seal, unseal
+
+GENESIS = "0" * 64
+"""The mark before the first line."""
+_HASH = len(GENESIS)
+
+
+def seal(fields: Mapping[str, Any], previous: str) -> tuple[bytes, str]:
+    """A line with its end, and its mark: the hash of the mark before it and of its own text.
+
+    >>> line, mark = seal({"n": 0}, GENESIS)
+    >>> line.decode() == '{"n":0} ' + mark + chr(10)
+    True
+    """
+    text = json.dumps(fields, separators=(",", ":"), allow_nan=False)  # ASCII, and no line break
+    mark = _mark(text.encode("ascii"), previous)
+    return f"{text} {mark}\n".encode("ascii"), mark
+
+
+def unseal(line: bytes, previous: str) -> tuple[dict[str, Any], str] | None:
+    """The fields and the mark of a line, or None where a single byte of it is not as written.
+
+    >>> line, mark = seal({"n": 0}, GENESIS)
+    >>> unseal(line, GENESIS) == ({"n": 0}, mark), unseal(line.replace(b"n", b"m"), GENESIS)
+    (True, None)
+    """
+    text, mark = line[: -_HASH - 2], line[-_HASH - 1 : -1]
+    if line[-1:] != b"\n" or line[-_HASH - 2 : -_HASH - 1] != b" ":
+        return None
+    if mark != _mark(text, previous).encode("ascii"):
+        return None
+    fields = json.loads(text)
+    return (fields, mark.decode("ascii")) if isinstance(fields, dict) else None
+
+
+def number(line: bytes) -> int | None:
+    """The number that a line claims, whether or not its checksum holds: for error messages."""
+    try:
+        fields = json.loads(line[: -_HASH - 2])
+    except ValueError:
+        return None
+    claimed = fields.get("n") if isinstance(fields, dict) else None
+    return claimed if isinstance(claimed, int) and not isinstance(claimed, bool) else None
+
+
+def _mark(text: bytes, previous: str) -> str:
+    return hashlib.sha256(previous.encode("ascii") + text).hexdigest()
+
+
+SECTOR = 512
+"""Bytes that a disk writes together: a torn write may leave zeros from such a boundary on."""
+_TYPES = {"serial": int, "length": int, "count": int, "mark": str, "closed": bool}
+_TYPES_OF_VERSION_1 = {"length": int, "count": int, "mark": str, "line": str}
+
+
+def beside(path: Path) -> Path:
+    """Where the head of a ledger is."""
+    return path.with_name(path.name + ".head")
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first `length` bytes are `count` lines whose last mark is `mark`; `closed`: nothing follows them.
+
+    `torn`: its other slot cannot be read, as a crash leaves it once one more line is on the disk. `line`: in
+    version 1 the head came first, and announced the line that follows; None in later ones.
+    """
+
+    length: int
+    count: int
+    mark: str
+    closed: bool = False
+    serial: int = 0
+    torn: bool = False
+    line: bytes | None = None
+
+    @classmethod
+    def load(cls, path: Path) -> Head | None:
+        """The head of the ledger `path`; None where there is none, `LedgerDamaged` if it's bad."""
+        try:
+            data = beside(path).read_bytes()
+        except FileNotFoundError:
+            return None
+        old = _fields(data, _TYPES_OF_VERSION_1)
+        if old is not None:
+            line = old.pop("line").encode()
+            return cls(**old, closed=not line, line=line)
+        slots = [_fields(_unpadded(data[at : at + SECTOR]), _TYPES) for at in (0, SECTOR)]
+        heads = sorted((cls(**slot) for slot in slots if slot), key=lambda head: head.serial)
+        if len(data) == 2 * SECTOR and heads:
+            newest = heads[-1]
+            if len(heads) == 2 and heads[0].serial == newest.serial - 1:
+                return newest
+            if len(heads) == 1 and not newest.closed:
+                return replace(newest, torn=True)
+        message = f"the head {str(beside(path))!r} of a ledger is damaged: its checksum is wrong"
+        raise LedgerDamaged(message, argument="path")
+
+    def _slot(self) -> bytes:
+        fields = {name: vars(self)[name] for name in _TYPES}
+        return seal(fields, GENESIS)[0].ljust(SECTOR, b"\0")
+
+    def renew(self, path: Path) -> None:
+        """Replace the head as a whole: after a crash it is the old one or this."""
+        both = [replace(self, serial=serial)._slot() for serial in (self.serial, self.serial + 1)]
+        disk.replace(beside(path), b"".join(both if self.serial % 2 == 0 else both[::-1]))
+
+    def save(self, path: Path) -> None:
+        """Write it into the slot of its serial number, and flush."""
+        handle = disk.opened(beside(path), os.O_RDWR)
+        try:
+            disk.write(handle, self._slot(), SECTOR * (self.serial % 2))
+        finally:
+            os.close(handle)
+
+
+def _fields(data: bytes, types: dict[str, type]) -> dict[str, Any] | None:
+    unsealed = unseal(data, GENESIS)
+    if unsealed is None or {name: type(value) for name, value in unsealed[0].items()} != types:
+        return None
+    return unsealed[0]
+
+
+def _unpadded(slot: bytes) -> bytes:
+    return slot.rstrip(b"\0") if len(slot) == SECTOR else b""
+
 
 Record = dict[str, Any]
 _START = b'{"n":0,"ledger":"dpacct",'

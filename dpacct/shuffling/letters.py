@@ -10,18 +10,42 @@ and what is left of the shuffle is how often each was sent. With m messages of t
 (other letters) + rest_weight (rest), the differing client is among the m with a known probability, and its
 letter is a randomised response of odds (e^eps0 m + o') : (m + o') hidden among m - 1 fair coins. Fewer
 messages or larger odds tell more, which is what rounding to the safe side means here.
+
+A mixture is of such randomised responses hidden among fair coins. One entry: the number a of ones among m
+messages, of which m - 1 are fair coins and one is a response that is
+one with probability 1/(1 + fall) under P and fall/(1 + fall) under Q. With b = m - a,
+
+    P[a] / Q[a] = (a + fall b) / (fall a + b),      P[a] + Q[a] = 2 Bin(m, 1/2)[a],
+
+increasing in a, so that the best test for any epsilon is a threshold.
+
+What the table of a mixture leaves out (`leftover`) are points that tell at least as much. A table follows
+each binomial law to e^LOG_CUT. Beyond, tails are cut into levels; a level's probability is bounded at its
+near end (Bernstein, Hoeffding), and its loss at its far end. So moments of high order stay what they are,
+which one point at eps0 for everything would spoil.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 
-from dpacct.pld.binomial import LOG_CUT, log_pmf, reach, tails
+from dpacct.pld.binomial import (
+    LOG_CUT,
+    ROUNDING,
+    log_pmf,
+    log_pmf_half,
+    reach,
+    reaches,
+    tail_half,
+    tail_rounding,
+    tails,
+)
 from dpacct.pld.stable import Floats
 
 # one part in 10^15, in either direction: more than the rounding of a share
@@ -226,3 +250,143 @@ def _with_others(
     # each entry leaves out two tails of the others' number
     left = log_left + math.log(3.0)
     return _mixed(letters, upper, masses, lows, highs, besides, left, rounding + 1e-8)
+
+
+_AT_ONCE = 1 << 17  # outcomes of one table
+
+
+def hidden_log_delta(mixture: Mixture, epsilon: float, *, upper: bool) -> float:
+    """log of a bound of delta(epsilon), epsilon >= 0, on the asked side, rounding included."""
+    coins, fall = mixture.messages - 1.0, mixture.falls
+    growth = math.expm1(epsilon)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # of the response alone: its P-mass less e^epsilon times its Q-mass, times 1 + fall
+        alone = -np.expm1(epsilon + np.log(fall))
+        # P[a] > e^epsilon Q[a] where b = m - a is below this
+        zeros = np.where(
+            alone > 0.0, mixture.messages * alone / (mixture.gaps * (growth + 2.0)), 0.0
+        )
+        reached = zeros > 0.0
+        threshold = mixture.messages - np.where(reached, np.ceil(zeros) - 1.0, 0.0)
+        last = np.exp(log_pmf_half(threshold - 1.0, coins))
+        beyond = tail_half(threshold, coins)
+    gained, paid = last * np.maximum(alone, 0.0) / (1.0 + fall), growth * beyond
+    off = (ROUNDING + tail_rounding(float(coins.max(initial=0.0)))) * (gained + paid)
+    value = np.maximum(gained - paid + (off if upper else -off), 0.0)
+    total = float(np.where(reached, value, 0.0) @ mixture.weights)
+    charge = mixture.rounding + 1e-15 * math.sqrt(mixture.weights.size) + 1e-14
+    if upper:
+        total = total * (1.0 + charge) + math.exp(mixture.log_left)
+    else:
+        total *= 1.0 - charge
+    return math.log(total) if total > 0.0 else -math.inf
+
+
+def outcomes(mixture: Mixture) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """(losses, P-masses, Q-masses) of some entries at a time, in no order.
+
+    Each leaves out at most e^LOG_CUT of its own at either end. As many ones as zeros, or more, and the mirror
+    image of that: the mass under both together is the same, and P and Q change places.
+    """
+    first, last = np.ceil(0.5 * mixture.messages), reaches(mixture.messages)[1]
+    ends = np.cumsum(last - first + 1.0)
+    chunks = np.searchsorted(ends, np.arange(_AT_ONCE, ends[-1], _AT_ONCE), side="left")
+    for part in np.split(np.arange(ends.size), np.unique(chunks)):
+        size = (last[part] - first[part] + 1.0).astype(np.int64)
+        entry = np.repeat(part, size)
+        a = np.arange(entry.size) - np.repeat(np.cumsum(size) - size, size) + first[entry]
+        m, fall = mixture.messages[entry], mixture.falls[entry]
+        b = m - a
+        mass = mixture.weights[entry] * np.exp(log_pmf_half(a, m))
+        scale = 2.0 * mass / (m * (1.0 + fall))
+        scale[a == b] *= 0.5  # it is its own mirror image
+        losses, p, q = loss(a, b, fall, mixture.gaps[entry]), a + fall * b, fall * a + b
+        both = np.concatenate
+        yield both((losses, -losses)), both((scale * p, scale * q)), both((scale * q, scale * p))
+
+
+def loss(a: Floats, b: Floats, fall: float | Floats, gap: float | Floats) -> Floats:
+    """log((a + fall b)/(fall a + b)) without cancellation; gap is 1 - fall.
+
+    >>> float(loss(np.array([1.0]), np.array([0.0]), math.exp(-3.0), -math.expm1(-3.0))[0])
+    3.0
+    """
+    size = np.log1p(gap * np.abs(a - b) / (fall * np.maximum(a, b) + np.minimum(a, b)))
+    return np.copysign(size, a - b)
+
+
+_SPREAD = 1.25  # of one level of deviations to the next
+_SHRINK = 0.6
+_LEVELS = 12
+
+Level = tuple[float, float, float]  # (first, last, log of a bound of its probability)
+
+
+def _log_beyond(gap: float, trials: float, chance: float) -> float:
+    """Bernstein's bound on log Pr of a count this far from its mean."""
+    variance = trials * chance * (1.0 - chance)
+    return -0.5 * gap * gap / (variance + gap / 3.0) if gap > 0.0 else 0.0
+
+
+def _levels(trials: int, chance: Fraction, *, above: bool) -> list[Level]:
+    """The window of a count, then what is below it and (if asked) above it, level by level."""
+    first, last = reach(trials, chance)
+    share, mean = float(chance), float(trials * chance)
+    results: list[Level] = [(float(first), float(last), 0.0)]
+    end = first
+    for i in range(_LEVELS):
+        if end <= 0:
+            break
+        start = 0 if i == _LEVELS - 1 else math.floor(_SHRINK * end)
+        results.append((float(start), float(end), _log_beyond(mean - end, trials, share)))
+        end = start
+    end = last
+    while above and end < trials:
+        stop = min(trials, math.ceil(end / _SHRINK))
+        results.append((float(end), float(stop), _log_beyond(end - mean, trials, share)))
+        end = stop
+    return results
+
+
+def _deviations(messages: float) -> list[float]:
+    """Standard deviations of the ones among the messages at which a level begins; from the window's end."""
+    third = -LOG_CUT / 3.0
+    wide = third + math.sqrt(third * third - 0.5 * messages * LOG_CUT)
+    results, at = [], 2.0 * wide / math.sqrt(messages)
+    while at * math.sqrt(messages) < messages:
+        results.append(at)
+        at *= _SPREAD
+    return results
+
+
+def leftover(letters: Letters) -> tuple[Floats, Floats]:
+    """(losses, logs of bounds of P-masses) of points beside the upper table of these letters."""
+    n, fall = letters.clients, math.exp(-letters.eps0)
+    many = letters.other > 0.0
+    chance = Fraction(letters.other) / (1 - 2 * Fraction(letters.share)) if many else Fraction(0)
+    losses, logs = [], []
+    messages = _levels(n - 1, min(2 * Fraction(letters.share), Fraction(1)), above=True)
+    for i, (first, last, log_messages) in enumerate(messages):
+        others = [(0.0, 0.0, 0.0)]
+        if many:
+            others = _levels(max(n - int(last) - 1, 0), min(chance, Fraction(1)), above=False)
+        for j, (beside, _, log_others) in enumerate(others):
+            m, odds = max(first, 1.0), last + 1.0
+            gap = -math.expm1(-letters.eps0) * odds / (odds + fall * beside)
+            log_mass = min(log_messages, log_others)
+            starts = _deviations(m)
+            if i or j:  # the middle of this entry is in no table either
+                losses.append(_loss(m, starts[0] if starts else math.inf, gap))
+                logs.append(log_mass)
+            for at in starts:
+                losses.append(_loss(m, _SPREAD * at, gap))
+                # the low ones, whose losses are below 0, are added to the high ones
+                logs.append(log_mass - 0.5 * max(at - 2.0 / math.sqrt(m), 0.0) ** 2 + math.log(2.0))
+    return np.array(losses), np.array(logs)
+
+
+def _loss(messages: float, deviations: float, gap: float) -> float:
+    """The loss of so many standard deviations more ones than half of the messages."""
+    tilt = min(1.0, (deviations + 2.0 / math.sqrt(messages)) / math.sqrt(messages))
+    # log((a + fall b)/(fall a + b)) with a, b = (1 +- tilt)/2
+    return math.log1p(gap * tilt / (1.0 - gap * 0.5 * (1.0 + tilt))) if gap < 1.0 else math.inf

@@ -13,13 +13,12 @@ from dpacct.declare.number import Number, ln
 from dpacct.errors import Unreachable
 from dpacct.pld import brackets
 from dpacct.pld.roots import first_miss, halved
+from dpacct.shuffling import bounds
+from dpacct.shuffling.bounds import inputs_of
+from dpacct.shuffling.letters import Letters
+from dpacct.shuffling.pair import atoms
+from dpacct.shuffling.shuffle import Shuffle
 from dpacct.vocabulary import Adjacency, Side, Strength
-
-from . import bounds
-from .letters import Letters
-from .pair import atoms
-from .questions import inputs_of
-from .shuffle import Shuffle
 
 _MOST = 500.0
 _LEAST = 1e-9

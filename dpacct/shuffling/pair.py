@@ -16,12 +16,9 @@ from dpacct.pld.loss import LossDistribution
 from dpacct.pld.pair import Pair, Pairs, Ways
 from dpacct.pld.pieces import Cut
 from dpacct.pld.stable import Floats
+from dpacct.shuffling.count import Count
+from dpacct.shuffling.letters import Letters, Mixture, leftover, loss, mixture, outcomes
 from dpacct.vocabulary import Adjacency
-
-from .count import Count
-from .hidden import loss, outcomes
-from .leftover import leftover
-from .letters import Letters, Mixture, mixture
 
 # outcomes that are looked at, about, and atoms of a law: at most
 _POINTS, _NODES = 1 << 21, 1 << 16

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpacct.answer import Answer
-
-    from .pair import ShufflePair
+    from dpacct.shuffling.pair import ShufflePair
 
 CLIENTS = Integer(1, 10**9, typical=(10, 10**6))
 """Messages in one shuffle."""
@@ -79,10 +78,9 @@ class Shuffle(Mechanism, kind="shuffle"):
     def pair(self, adjacency: Adjacency) -> ShufflePair:
         """The pair of the reduction, and what randomised response realises."""
         from dpacct.citations import BLANKET, CLONES, REALISED
-
-        from .count import Count
-        from .letters import Letters
-        from .pair import ShufflePair
+        from dpacct.shuffling.count import Count
+        from dpacct.shuffling.letters import Letters
+        from dpacct.shuffling.pair import ShufflePair
 
         n, eps0, rate = int(self.clients), float(self.eps0), float(self.rate)
         answers = int(self.k or 0)
@@ -118,7 +116,7 @@ class Shuffle(Mechanism, kind="shuffle"):
         >>> Shuffle(eps0=1, clients=1000).delta(epsilon=1).value
         0.0
         """
-        from .questions import sharper
+        from dpacct.shuffling.bounds import sharper
 
         return sharper(self, quantity, at, method, adjacency)
 
@@ -126,7 +124,7 @@ class Shuffle(Mechanism, kind="shuffle"):
         self, times: int, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
     ) -> Answer | None:
         """The smallest of all bounds over rounds, composed or each of a theorem's own."""
-        from .questions import of_rounds
+        from dpacct.shuffling.bounds import of_rounds
 
         resolve_adjacency(self, adjacency)
         return of_rounds(self, times, quantity, at)[0] if method == "auto" else None
@@ -139,7 +137,7 @@ class Shuffle(Mechanism, kind="shuffle"):
         >>> [f"{delta:.1e}" for delta in Shuffle(eps0=1, clients=1000).profile([0, 0.1, 0.2])]
         ['1.6e-02', '8.2e-05', '2.3e-09']
         """
-        from .questions import profile
+        from dpacct.shuffling.bounds import profile
 
         return profile(self, epsilons, adjacency)
 
@@ -149,6 +147,6 @@ class Shuffle(Mechanism, kind="shuffle"):
         >>> len(Shuffle(eps0=1, clients=10**5).compare(delta=1e-6)) > 6
         True
         """
-        from .questions import compare
+        from dpacct.shuffling.bounds import compare
 
         return (*compare(self, **question), *super().compare(**question))

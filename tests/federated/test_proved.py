@@ -9,7 +9,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.federated import PriFedSync
-from dpacct.federated.proved import Rounds
+from dpacct.federated.prifedsync import Rounds
 from dpacct.papers.formulas.federated_fdp import theorem1_gaussian
 from tests.cli.runner import line
 

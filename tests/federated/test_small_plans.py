@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.federated import PriFedSync
-from dpacct.federated.last_sync import deltas
+from dpacct.federated.prifedsync import deltas
 from dpacct.papers.formulas.federated_fdp import theorem1, theorem1_corrected
 from tests.federated import search
 from tests.federated.small_plans import SmallPlan

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import dpacct as dp
-from dpacct.ledger.head import beside
-from dpacct.ledger.record import GENESIS, seal
+from dpacct.ledger.store import GENESIS, beside, seal
 
 # Plain Gaussians: their epsilon is a closed form, so that a thousand ledgers cost next to nothing.
 STEP = dp.Gaussian(sigma=30)

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
-from dpacct.ledger.head import SECTOR, Head, beside
-from dpacct.ledger.record import GENESIS, seal
-from dpacct.ledger.store import Store
+from dpacct.ledger.store import GENESIS, SECTOR, Head, Store, beside, seal
 from tests.ledger.ledgers import (
     BUDGET,
     STEP,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
-from dpacct.ledger.head import Head
+from dpacct.ledger.store import Head
 from tests.ledger.ledgers import BUDGET, STEP
 
 

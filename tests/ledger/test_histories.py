@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import dpacct as dp
-from dpacct.ledger.head import Head
+from dpacct.ledger.store import Head
 from tests.ledger.ledgers import OTHER, STEP
 
 PLAN = STEP * 40 + OTHER * 15

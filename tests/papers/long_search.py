@@ -21,11 +21,10 @@ from random import Random
 from typing import Any
 
 from dpacct.declare.domain import Integer
-from dpacct.papers.hunt import Case, Judged
 from dpacct.papers.oracle import oracle_of
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import statements
-from dpacct.papers.verify import shown
+from dpacct.papers.verify import Case, Judged, shown
 
 STORE = Path(__file__).with_name("long_search.json")
 SEED, POINTS = 20261118, 100_000

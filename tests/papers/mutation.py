@@ -29,11 +29,10 @@ from random import Random
 from typing import Any
 
 from dpacct.errors import DpacctError
-from dpacct.papers.hunt import CLIMBS, Case, search
 from dpacct.papers.oracle import oracle_of
 from dpacct.papers.page import Statement, parse
 from dpacct.papers.registry import statements
-from dpacct.papers.verify import close, values
+from dpacct.papers.verify import CLIMBS, Case, close, search, values
 from dpacct.vocabulary import Side
 from tests.papers.calls import reached
 from tests.structure.project import ROOT

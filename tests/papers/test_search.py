@@ -7,11 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from dpacct.papers.hunt import Case, search
 from dpacct.papers.oracle import Oracle, oracle_of
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import get
-from dpacct.papers.verify import examine
+from dpacct.papers.verify import Case, examine, search
 from tests.papers.statements import ALL, edited, with_formula
 
 JUDGED = [s for s in ALL if s.formula is not None and oracle_of(s) is not None]

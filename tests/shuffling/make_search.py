@@ -17,8 +17,7 @@ from random import Random
 from typing import Any
 
 from dpacct.shuffling import bounds
-from dpacct.shuffling.count import Count
-from dpacct.shuffling.inputs import Inputs
+from dpacct.shuffling.count import Count, Inputs
 from dpacct.shuffling.letters import Letters
 from tests.shuffling.enumeration import delta, random_rows, response
 

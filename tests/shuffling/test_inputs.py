@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct.shuffling.count import Count
-from dpacct.shuffling.inputs import Inputs
-from dpacct.shuffling.tilted import Tilted
+from dpacct.shuffling.count import Count, Inputs, Tilted
 
 
 def _binomial(n: int, p: float) -> NDArray[np.float64]:

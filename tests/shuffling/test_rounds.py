@@ -13,8 +13,7 @@ from dpacct.papers.formulas import girgis2021
 from dpacct.pld.binomial import LOG_CUT
 from dpacct.shuffling import published
 from dpacct.shuffling.bounds import girgis_epsilon
-from dpacct.shuffling.leftover import leftover
-from dpacct.shuffling.letters import Letters, mixture
+from dpacct.shuffling.letters import Letters, leftover, mixture
 from dpacct.shuffling.pair import atoms, tabulated
 from tests.shuffling.enumeration import histogram, response, worse_delta
 

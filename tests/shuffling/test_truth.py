@@ -11,10 +11,9 @@ import pytest
 
 import dpacct as dp
 from dpacct.papers.formulas import feldman2020, feldman2022
-from dpacct.shuffling import bounds, hidden
-from dpacct.shuffling.count import Count
-from dpacct.shuffling.inputs import Inputs
-from dpacct.shuffling.letters import Letters, mixture
+from dpacct.shuffling import bounds
+from dpacct.shuffling.count import Count, Inputs
+from dpacct.shuffling.letters import Letters, hidden_log_delta, mixture
 from tests.shuffling.enumeration import delta, histogram, random_rows, response
 from tests.shuffling.make_search import PLANS, SEED, STORED, search
 
@@ -59,7 +58,7 @@ def test_clone_pairs_are_the_definition(clients: int, eps0: float) -> None:
             exact = stated(epsilon, eps0, clients)
             for upper in (True, False):
                 result = math.exp(
-                    hidden.log_delta(mixture(letters, upper, 1000), epsilon, upper=upper)
+                    hidden_log_delta(mixture(letters, upper, 1000), epsilon, upper=upper)
                 )
                 assert result == pytest.approx(exact, rel=1e-9, abs=1e-80)
                 assert (result >= exact * (1 - 1e-13)) if upper else (result <= exact * (1 + 1e-13))

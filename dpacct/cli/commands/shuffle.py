@@ -137,7 +137,7 @@ class Shuffling(Command):
 
 def _asked(shuffle: Shuffle, rounds: int, question: Question) -> tuple[Answer, ...]:
     """The answer with all other bounds as alternatives."""
-    from dpacct.shuffling.questions import compare, of_rounds
+    from dpacct.shuffling.bounds import compare, of_rounds
 
     ((_, at),) = question.settings.items()
     if rounds > 1:
