@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dpacct.report.plots import style
-from dpacct_training.attacks import inversion, membership, sections
+from dpacct_training.attacks import inference, inversion, sections
 from dpacct_training.attacks.worlds import Target
-from dpacct_training.experiment import Experiment
-from dpacct_training.prepare import prepare
+from dpacct_training.experiment import Experiment, prepare
 from tests.structure.project import ROOT
 
 FOLDER = ROOT / "docs" / "assets" / "attacks"
@@ -26,7 +25,7 @@ def target(file: str) -> Target:
 def curve() -> str:
     """Hits over false alarms, and what is proved."""
     attacked = target("attack_records_mnist.toml")
-    result = membership.membership(attacked, "lira-online", keys=attacked.prepared.keys())
+    result = inference.membership(attacked, "lira-online", keys=attacked.prepared.keys())
     fact = "MNIST, 1,000 records of one client, logistic regression, 100 noisy steps at rate 0.1"
     chart = replace(sections.curve(result), facts=(fact, sections.proven(attacked)))
     return chart.to_svg(standalone=True)

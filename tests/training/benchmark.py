@@ -32,9 +32,8 @@ with warnings.catch_warnings():  # of Flower's libraries about each other
 
 from dpacct_training.engines.flower.grid import Flower
 from dpacct_training.engines.flower.strategy import Private
-from dpacct_training.experiment import Experiment
+from dpacct_training.experiment import Experiment, Prepared, prepare
 from dpacct_training.keys import Keys
-from dpacct_training.prepare import Prepared, prepare
 from dpacct_training.run import Run
 from tests.structure.project import ROOT
 from tests.training import textbook

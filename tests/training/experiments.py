@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from dpacct_training.experiment import Experiment
-from dpacct_training.prepare import Prepared, prepare
+from dpacct_training.experiment import Experiment, Prepared, prepare
 
 TEXT = """
 name = "small"

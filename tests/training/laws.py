@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 import dpacct as dp
-from dpacct_training.algorithms.dp_fedavg import DPFedAvg
+from dpacct_training.algorithms.averages import DPFedAvg
+from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
 from dpacct_training.noise import Gaussian, Meter, Meters
 from dpacct_training.plan import SERVER
-from dpacct_training.prepare import Prepared
-from dpacct_training.run import Run
-from dpacct_training.session import Session
+from dpacct_training.run import Run, Session
 from dpacct_training.site import TRAIN, Host, Reply, Task
 from tests.training.systems import system
 

@@ -11,7 +11,7 @@ from flwr.clientapp import ClientApp
 
 from dpacct_training.engines.flower.grid import Flower
 from dpacct_training.engines.flower.node import Disk, Node, client_app
-from dpacct_training.prepare import Prepared
+from dpacct_training.experiment import Prepared
 from tests.training.laws import hosts
 
 Fault = Callable[[Message, Callable[[Message], Message]], Iterable[Message]]

@@ -12,7 +12,7 @@ import dpacct as dp
 from dpacct_training.keys import Keys
 from dpacct_training.noise import Laplace, Meter, Staircase
 from dpacct_training.report import report
-from dpacct_training.session import Session
+from dpacct_training.run import Session
 from tests.training.systems import system
 
 LAPLACE = {"epsilon": 0.4, "noise": {"name": "laplace", "clip": 1.0, "b": 9.0}}

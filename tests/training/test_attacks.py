@@ -12,17 +12,15 @@ import pytest
 import torch
 
 import dpacct as dp
-from dpacct_training.attacks.attributes import attribute
+from dpacct_training.attacks.inference import KINDS, Shadows, attribute, membership, origins
 from dpacct_training.attacks.inversion import inversion, invert
-from dpacct_training.attacks.membership import KINDS, Shadows, membership
-from dpacct_training.attacks.origins import origins
 from dpacct_training.attacks.worlds import Target, coins
 from dpacct_training.cli.main import main
 from dpacct_training.data import sources
+from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
 from dpacct_training.models.linear import Linear
 from dpacct_training.models.networks import CNN
-from dpacct_training.prepare import Prepared
 from tests.training.systems import SYSTEMS, TEXT, system
 
 KEYS = Keys.from_seed(3)
@@ -88,16 +86,16 @@ def test_who_is_not_there_changes_nothing(name: str) -> None:
 
 def test_all_worlds_have_the_same_agents(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whose models nobody sees and no release changes: each trains once."""
-    from dpacct_training.algorithms import pate_fl
+    from dpacct_training.algorithms import voting
 
     trained: list[int] = []
-    fit = pate_fl.fit
+    fit = voting.fit
 
     def counted(site: Any, *rest: Any, **more: Any) -> Any:
         trained.extend(site.clients)
         return fit(site, *rest, **more)
 
-    monkeypatch.setattr(pate_fl, "fit", counted)
+    monkeypatch.setattr(voting, "fit", counted)
     target = Target(attacked("pate_fl"))
     present = coins(6, len(target.rows), KEYS)
     models = target.worlds(present, KEYS)
@@ -193,7 +191,7 @@ def test_too_good_an_attack_is_an_alarm(toml: Path, capsys: pytest.CaptureFixtur
             _over(replace(prepared.plan, records={0: weak})),
         )
         result = membership(target, "lira-online", worlds=32, keys=KEYS)
-        patch.setattr("dpacct_training.prepare.prepare", lambda experiment: prepared)
+        patch.setattr("dpacct_training.experiment.prepare", lambda experiment: prepared)
         assert main(["attack", str(toml), "--shadows", "32", "--quiet"]) == 5
     assert result.alarm, result.p_values
     assert not membership(target, "lira-online", worlds=16, keys=KEYS).alarm

@@ -17,12 +17,21 @@ import dpacct as dp
 from dpacct_training.claims import HELD, NOT_HELD, UNDECIDED, Claim, interval
 from dpacct_training.cli.main import main
 from dpacct_training.cli.run import change
-from dpacct_training.experiment import Experiment
+from dpacct_training.experiment import Experiment, prepare
 from dpacct_training.measures import landscape, measured
-from dpacct_training.prepare import prepare
-from dpacct_training.replicate import Study, Trial, jobs, keep, read, replicate, run, studies
-from dpacct_training.replication import PICTURES, page
-from dpacct_training.session import Session
+from dpacct_training.replicate import (
+    PICTURES,
+    Study,
+    Trial,
+    jobs,
+    keep,
+    page,
+    read,
+    replicate,
+    run,
+    studies,
+)
+from dpacct_training.run import Session
 from dpacct_training.sweep import combinations
 from tests.structure.project import ROOT
 from tests.training.systems import system

@@ -23,9 +23,7 @@ from scipy.io import savemat
 
 import dpacct as dp
 from dpacct_training.data import (
-    archive,
     cache,
-    digits,
     features,
     images,
     imported,
@@ -156,13 +154,13 @@ def test_what_was_not_fetched_says_how(cached: Path) -> None:
 
 def test_members_out_of_archives() -> None:
     files = {"a/one": b"1", "b/two": b"22"}
-    assert archive.from_tar(tar_of(files), ["b/two"]) == {"b/two": b"22"}
+    assert cache.from_tar(tar_of(files), ["b/two"]) == {"b/two": b"22"}
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as opened:
         for name, content in files.items():
             opened.writestr(name, content)
-    assert archive.from_zip(packed.getvalue(), suffix="one") == {"a/one": b"1"}
-    assert archive.from_zip(packed.getvalue(), ["b/two"]) == {"b/two": b"22"}
+    assert cache.from_zip(packed.getvalue(), suffix="one") == {"a/one": b"1"}
+    assert cache.from_zip(packed.getvalue(), ["b/two"]) == {"b/two": b"22"}
     plain = io.BytesIO()
     with tarfile.open(fileobj=plain, mode="w") as tar:
         info = tarfile.TarInfo("./x")
@@ -175,17 +173,17 @@ def test_members_out_of_archives() -> None:
         return head + content + b"\n" * (len(content) % 2)
 
     deb = b"!<arch>\n" + member("debian-binary", b"2.0") + member("data.tar.xz", body)
-    assert archive.from_deb(deb, ["./x"]) == {"./x": b"abc"}
+    assert cache.from_deb(deb, ["./x"]) == {"./x": b"abc"}
     for broken in (deb[:60], b"zip" + deb):
         with pytest.raises(dp.InvalidArgument):
-            archive.from_deb(broken, ["./x"])
+            cache.from_deb(broken, ["./x"])
     folder = io.BytesIO()
     with tarfile.open(fileobj=folder, mode="w") as tar:
         info = tarfile.TarInfo("d")
         info.type = tarfile.DIRTYPE
         tar.addfile(info)
     with pytest.raises(dp.InvalidArgument, match="must hold 'd'"):
-        archive.from_tar(folder.getvalue(), ["d"])
+        cache.from_tar(folder.getvalue(), ["d"])
 
 
 def test_idx() -> None:
@@ -227,15 +225,15 @@ def test_digits_of_other_hands() -> None:
     rng = np.random.default_rng(2)
     ink, y = rng.integers(0, 17, (20, 64)), rng.integers(0, 10, 20)
     lines = "\n".join(",".join(map(str, [*row, label])) for row, label in zip(ink, y, strict=True))
-    x, labels = digits.optdigits(gzip.compress(lines.encode()))
+    x, labels = images.optdigits(gzip.compress(lines.encode()))
     assert x.shape == (20, 8, 8) and np.array_equal(labels, y) and x.dtype == np.uint8
     assert np.array_equal(np.rint(x.reshape(20, 64) / 255 * 16).astype(int), ink)
     ink = rng.integers(0, 7, (20, 240))
     lines = "\n".join(",".join(map(str, [*row, label])) for row, label in zip(ink, y, strict=True))
-    x, labels = digits.mfeat((",".join(map(str, range(241))) + "\n" + lines).encode())
+    x, labels = images.mfeat((",".join(map(str, range(241))) + "\n" + lines).encode())
     assert x.shape == (20, 16, 15) and np.array_equal(labels, y)
     assert np.array_equal(np.rint(x.reshape(20, 240) / 255 * 6).astype(int), ink)
-    held = digits.divided(x, labels)
+    held = images.divided(x, labels)
     assert held["x_train"].shape == (14, 1, 16, 15) and len(held["y_test"]) == 6
     assert np.array_equal(np.sort([*held["y_train"], *held["y_test"]]), np.sort(y))
 

@@ -24,13 +24,21 @@ from dpacct_training.cli.main import main
 from dpacct_training.engines.flower.app import server_app
 from dpacct_training.engines.flower.grid import Flower
 from dpacct_training.engines.flower.link import free_port
-from dpacct_training.engines.flower.messages import from_task, packed, to_task, unpacked
-from dpacct_training.engines.flower.node import BUDGET, OTHER_TASK, UNTOLD, Disk, Node, client_app
-from dpacct_training.experiment import Experiment
+from dpacct_training.engines.flower.node import (
+    BUDGET,
+    OTHER_TASK,
+    UNTOLD,
+    Disk,
+    Node,
+    client_app,
+    from_task,
+    packed,
+    to_task,
+    unpacked,
+)
+from dpacct_training.experiment import Experiment, Prepared
 from dpacct_training.keys import Keys
-from dpacct_training.prepare import Prepared
-from dpacct_training.run import Run
-from dpacct_training.session import Session
+from dpacct_training.run import Run, Session
 from dpacct_training.site import JUDGE, TRAIN, Host, Task
 from tests.structure.project import ROOT
 from tests.training.experiments import TEXT

@@ -12,14 +12,14 @@ import torch
 
 import dpacct as dp
 from dpacct_training import models
+from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
 from dpacct_training.local import SAM, Local, Optimiser, fit, noisy_fit
 from dpacct_training.models.linear import Linear
 from dpacct_training.models.model import Model
 from dpacct_training.models.networks import LSTM, MLP
 from dpacct_training.noise import Gaussian, Laplace, Staircase
-from dpacct_training.prepare import Prepared
-from dpacct_training.records import Records
+from dpacct_training.plan import Records
 from dpacct_training.site import TRAIN, Host, Site, Task
 from tests.training import textbook
 from tests.training.experiments import replaced, small

@@ -16,13 +16,11 @@ import torch
 
 from dpacct.proof import effort
 from dpacct_training.data import sources
-from dpacct_training.engine import Engine
-from dpacct_training.experiment import Experiment
+from dpacct_training.engines import Engine
+from dpacct_training.experiment import Experiment, Prepared, prepare
 from dpacct_training.keys import Keys
 from dpacct_training.noise import Unprotected
-from dpacct_training.prepare import Prepared, prepare
-from dpacct_training.run import Run
-from dpacct_training.session import Session
+from dpacct_training.run import Run, Session
 from tests.structure.project import ROOT
 from tests.training import textbook
 

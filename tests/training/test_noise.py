@@ -25,9 +25,8 @@ from dpacct_training.noise import (
     Unprotected,
     Votes,
 )
-from dpacct_training.records import Records
+from dpacct_training.plan import Records, accounted
 from dpacct_training.run import checked_rows
-from dpacct_training.sampling import accounted
 
 KEYS = Keys.from_seed(4)
 ROWS = arrays(

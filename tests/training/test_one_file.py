@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dpacct_training.accept import real, setting
-from dpacct_training.algorithms.dp_fedavg import DPFedAvg
+from dpacct_training.algorithms.averages import DPFedAvg
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from dpacct.proof import effort
 from dpacct_training.accounts import RUN, Account, Accounts
 from dpacct_training.keys import Keys
 from dpacct_training.noise import Gaussian, Unprotected
-from dpacct_training.plan import EACH, SERVER, SHARES, Cohort, Plan
-from dpacct_training.records import Records
+from dpacct_training.plan import EACH, SERVER, SHARES, Cohort, Plan, Records
 from tests.ledger.ledgers import old
 
 

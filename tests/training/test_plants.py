@@ -14,9 +14,8 @@ import pytest
 import torch
 
 import dpacct as dp
-from dpacct_training import sampling
-from dpacct_training.algorithms.dp_fed import DPFed
-from dpacct_training.algorithms.fedavg import FedAvg
+from dpacct_training import plan as sampling
+from dpacct_training.algorithms.averages import DPFed, FedAvg
 from dpacct_training.keys import Child, Keys
 from dpacct_training.models.linear import Linear
 from dpacct_training.noise import Gaussian, Noise

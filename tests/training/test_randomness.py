@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from dpacct_training import sampling
+from dpacct_training import plan as sampling
 from dpacct_training.keys import Keys, Stream
 
 

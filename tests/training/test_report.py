@@ -9,9 +9,9 @@ from functools import cache
 import pytest
 
 import dpacct as dp
-from dpacct_training.prepare import Prepared
+from dpacct_training.experiment import Prepared
 from dpacct_training.report import accuracy, curves, epsilon, report, without_guarantee
-from dpacct_training.session import Result, Session
+from dpacct_training.run import Result, Session
 from tests.training.experiments import small
 
 pytestmark = pytest.mark.usefixtures("bare_reports")

@@ -15,13 +15,13 @@ import pytest
 import dpacct as dp
 from dpacct_training import algorithms
 from dpacct_training.accounts import Accounts
-from dpacct_training.algorithms.dp_fed import DPFedLS
+from dpacct_training.algorithms.averages import DPFedLS
 from dpacct_training.cli.main import main
-from dpacct_training.engine import InProcess
+from dpacct_training.engines import InProcess
+from dpacct_training.experiment import Prepared
 from dpacct_training.folder import Folder
 from dpacct_training.noise import Gaussian
-from dpacct_training.prepare import Prepared
-from dpacct_training.session import Result, Session
+from dpacct_training.run import Result, Session
 from tests.training.experiments import GIVEN_NOISE, replaced, small
 
 TODAY = ["dp_fed", "dp_fed_ls", "dp_fedavg", "dp_fedavg_clients"]

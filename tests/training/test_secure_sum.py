@@ -16,23 +16,31 @@ from flwr.supercore.task_identity import TaskIdentity
 
 import dpacct as dp
 from dpacct_training.engines.flower.grid import Flower
-from dpacct_training.engines.flower.messages import from_task, to_reply, to_task
-from dpacct_training.engines.flower.node import OTHER_TASK, Disk, Node, client_app
-from dpacct_training.engines.secure import SecureSum, lattices
-from dpacct_training.keys import Keys
-from dpacct_training.lattice import Lattice, discrete_normals
-from dpacct_training.noise import Meter
-from dpacct_training.run import Run
-from dpacct_training.secure_sum import (
+from dpacct_training.engines.flower.node import (
+    OTHER_TASK,
+    Disk,
+    Node,
+    client_app,
+    from_task,
+    to_reply,
+    to_task,
+)
+from dpacct_training.engines.secure import (
     Party,
+    SecureSum,
     centred,
     combined,
+    lattices,
     lifted,
     masked,
     split,
     threshold,
     unmasked,
 )
+from dpacct_training.keys import Keys
+from dpacct_training.lattice import Lattice, discrete_normals
+from dpacct_training.noise import Meter
+from dpacct_training.run import Run
 from dpacct_training.site import OPEN_SUM, SHARE_KEYS, SHOW_KEYS, SUM, TRAIN, Reply, Task
 from tests.training.laws import Spy, begun, close, hosts
 from tests.training.loopback import Clock, LoopbackGrid

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from dpacct_training.algorithms.voting import Student, uninformed, unsteadiness
 from dpacct_training.models.linear import Linear
 from dpacct_training.models.model import Model
 from dpacct_training.models.networks import MLP
-from dpacct_training.student import Student, uninformed, unsteadiness
 
 RNG = np.random.default_rng(3)
 MODELS = [Linear((1, 2, 3), 5), Linear((6,), 4, layout="class-fastest"), MLP((6,), 4, hidden=(8,))]

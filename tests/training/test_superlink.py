@@ -37,8 +37,7 @@ from dpacct_training.engines.flower.link import (
     node_words,
     own_superlink,
 )
-from dpacct_training.experiment import Experiment
-from dpacct_training.prepare import prepare
+from dpacct_training.experiment import Experiment, prepare
 from tests.training.experiments import TEXT
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(3600)]

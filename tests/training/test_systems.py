@@ -14,13 +14,12 @@ import pytest
 import dpacct as dp
 from dpacct_training import algorithms
 from dpacct_training.accounts import RUN
-from dpacct_training.algorithms.dp_fedavg import DPFedAvg
-from dpacct_training.algorithms.udp_fl import UDPFL
-from dpacct_training.engine import Pool
+from dpacct_training.algorithms.averages import DPFedAvg
+from dpacct_training.algorithms.private_clients import UDPFL
+from dpacct_training.engines import Pool
 from dpacct_training.keys import Keys
 from dpacct_training.noise import PUBLISHABLE, Meters
-from dpacct_training.run import Run
-from dpacct_training.session import Session
+from dpacct_training.run import Run, Session
 from dpacct_training.site import TRAIN, Host, Reply, Task
 from tests.training import laws
 from tests.training.laws import Spy, begun, hosts

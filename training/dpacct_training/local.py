@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dpacct_training.accept import Settings, one_of, positive, real, setting, whole
 from dpacct_training.models.model import Model
-from dpacct_training.records import Records
+from dpacct_training.plan import Records
 
 if TYPE_CHECKING:
     from dpacct_training.site import Site

@@ -12,8 +12,8 @@ import torch
 
 from dpacct_training.algorithm import Array
 from dpacct_training.claims import MEASURES
-from dpacct_training.engine import InProcess
-from dpacct_training.session import Session
+from dpacct_training.engines import InProcess
+from dpacct_training.run import Session
 from dpacct_training.site import JUDGE, TRAIN, Host, Site
 
 _SAMPLES = 1000

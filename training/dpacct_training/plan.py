@@ -1,4 +1,8 @@
-"""Plan: who takes part and who draws which noise, from which everything accounted follows."""
+"""Plan: who takes part, who draws which noise, and so what is accounted; nothing is said twice.
+
+Coins say which clients take part in a round, and which records in a step; `Records` are noisy steps inside
+a client, on its own records sampled afresh.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,133 @@ from functools import cached_property, lru_cache, reduce
 from operator import add
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 import dpacct as dp
-from dpacct_training import sampling
 from dpacct_training.accept import delta as probability
 from dpacct_training.accept import one_of, positive, share, whole
-from dpacct_training.accounts import RUN, Account, epsilon
-from dpacct_training.keys import Keys
+from dpacct_training.accounts import RUN, Account, epsilon, rounds_within
+from dpacct_training.keys import Keys, Stream
 from dpacct_training.lattice import Lattice
 from dpacct_training.noise import Gaussian, Noise, Unprotected
-from dpacct_training.records import Records
+
+SCHEMES = ("poisson", "uniform", "none")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The clients of one round, ascending, and how many coins were tossed to find them."""
+
+    clients: NDArray[np.int64]
+    coins: int
+
+    @property
+    def size(self) -> int:
+        """How many take part; may be 0 under Poisson sampling."""
+        return len(self.clients)
+
+
+def poisson(population: int, rate: Fraction, stream: Stream) -> Sample:
+    """One coin for each client.
+
+    The threshold is rounded down to a multiple of 2^-64: the rate that runs is at most the one that
+    is accounted.
+    """
+    words = stream.words(population)
+    if rate == 1:
+        return Sample(np.arange(population), population)
+    threshold = np.uint64(rate.numerator * 2**64 // rate.denominator)
+    return Sample(np.flatnonzero(words < threshold), population)
+
+
+def fixed_size(population: int, size: int, stream: Stream) -> Sample:
+    """A subset of `size` clients, each equally likely: those with the smallest random words.
+
+    Equal words (chance below population^2 / 2^65) are all drawn again, so that no order is favoured.
+    """
+    words = stream.words(population)
+    while len(np.unique(words)) < population:
+        words = stream.words(population)
+    return Sample(np.sort(np.argpartition(words, size - 1)[:size]), 0)
+
+
+def drawn(scheme: str, population: int, rate: Fraction, stream: Stream) -> Sample:
+    """A sample: "poisson" (a coin each), "uniform" (a subset of fixed size) or "none" (all of them)."""
+    if scheme == "none":
+        return Sample(np.arange(population), 0)
+    if scheme == "poisson":
+        return poisson(population, rate, stream)
+    return fixed_size(population, int(rate * population), stream)
+
+
+def accounted(node: dp.Node, scheme: str, rate: Fraction) -> dp.Node:
+    """`node` on such a sample."""
+    if scheme == "none":
+        return node
+    sampled: dp.Node = (
+        dp.Poisson(rate)(node) if scheme == "poisson" else dp.WithoutReplacement(rate)(node)
+    )
+    return sampled
+
+
+@dataclass(frozen=True, kw_only=True)
+class Records:
+    """What protects one record of a client: `steps` releases of `noise`, each on a fresh sample.
+
+    `rate`: share of the client's records in a step. `coin`: the client's public chance to take part
+    in a round. `epsilon`: the client's own budget, beyond which it takes part no more; None: in all
+    rounds. Raises `InvalidArgument`.
+    """
+
+    noise: Noise
+    steps: int
+    rate: Fraction
+    scheme: str = "poisson"
+    coin: Fraction = Fraction(1)
+    epsilon: float | None = None
+    delta: Fraction = Fraction(1, 10**5)
+
+    def __post_init__(self) -> None:
+        whole("steps", self.steps, 1)
+        one_of("scheme", self.scheme, SCHEMES)
+        object.__setattr__(self, "rate", share("rate", self.rate))
+        object.__setattr__(self, "coin", share("coin", self.coin))
+        object.__setattr__(self, "delta", probability("delta", self.delta, 1))
+        if self.epsilon is not None:
+            positive("epsilon", self.epsilon)
+
+    @cached_property
+    def node(self) -> dp.Node | None:
+        """What one round costs: `steps` releases, if the client's public coin says so."""
+        return self._round(self.noise.node)
+
+    @cached_property
+    def claimed(self) -> dp.Node | None:
+        """What the paper says that a round costs, where its noise is drawn as printed; else `node`."""
+        return self._round(self.noise.claimed)
+
+    @property
+    def _sampled_by(self) -> str:
+        return "none" if self.rate == 1 else self.scheme
+
+    def _round(self, release: dp.Node | None) -> dp.Node | None:
+        if release is None:
+            return None
+        steps = accounted(release, self._sampled_by, self.rate) * self.steps
+        node = steps if self.coin == 1 else dp.Participation(self.coin)(steps)
+        return node.under(unit="record")
+
+    def rounds(self, most: int) -> int:
+        """In how many of `most` rounds the client may take part, by the accounting that it goes by."""
+        if self.epsilon is None or self.claimed is None:
+            return most
+        return rounds_within(self.claimed, self.epsilon, self.delta, most)
+
+    def batch(self, held: int, stream: Stream) -> NDArray[np.int64]:
+        """The places of one step's records among the `held` ones: the coins that are accounted."""
+        return drawn(self._sampled_by, held, self.rate, stream).clients
+
 
 SERVER, SHARES, EACH = "server", "shares", "each"
 AS_PRINTED = "as-printed"
@@ -50,7 +172,7 @@ class Cohort:
     def __post_init__(self) -> None:
         whole("clients", self.clients, 1)
         whole("rounds", self.rounds, 1, 10**7)
-        one_of("scheme", self.scheme, sampling.SCHEMES)
+        one_of("scheme", self.scheme, SCHEMES)
         object.__setattr__(self, "rate", share("rate", self.rate))
         if self.clip is not None:
             positive("clip", self.clip, 1e30)
@@ -152,7 +274,7 @@ def _least(
     step = 1e-7
     while noise == "exact":
         release = dp.Gaussian(noise_multiplier=multiplier, clip=1)
-        sampled = sampling.accounted(release, scheme, rate).under(unit="client")
+        sampled = accounted(release, scheme, rate).under(unit="client")
         if float(epsilon(sampled, rounds, delta)) <= target:
             break
         multiplier, step = multiplier * (1.0 + step), 4.0 * step
@@ -191,10 +313,10 @@ class Plan:
         """The divisor of a sum."""
         return self.cohort.denominator
 
-    def sample(self, round: int, keys: Keys) -> sampling.Sample:
+    def sample(self, round: int, keys: Keys) -> Sample:
         """The clients of this round, by the coins that are accounted."""
         cohort, stream = self.cohort, keys.stream("sample", round=round)
-        return sampling.drawn(cohort.scheme, cohort.clients, cohort.rate, stream)
+        return drawn(cohort.scheme, cohort.clients, cohort.rate, stream)
 
     def part(self, clients: int = 1) -> Fraction:
         """The share of the noise's variance that `clients` clients contribute."""
@@ -234,7 +356,7 @@ class Plan:
         unit = "record" if "record" in protects else "client"
         if self.by == EACH:  # that a message is there hides nobody: what it says does
             return joint.under("zero-out", unit=unit)
-        return sampling.accounted(joint, scheme, self.cohort.rate).under(unit=unit)
+        return accounted(joint, scheme, self.cohort.rate).under(unit=unit)
 
     @cached_property
     def accounts(self) -> dict[str, Account]:

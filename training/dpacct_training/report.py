@@ -7,11 +7,11 @@ from typing import Any
 import dpacct as dp
 from dpacct_training import accounts
 from dpacct_training.accounts import RUN
+from dpacct_training.experiment import Prepared
 from dpacct_training.folder import Row
 from dpacct_training.noise import PUBLISHABLE
 from dpacct_training.plan import EACH, SERVER, SHARES
-from dpacct_training.prepare import Prepared
-from dpacct_training.session import Result
+from dpacct_training.run import Result
 
 _SEEDED = (
     "replayable by its seed: whoever knows the seed knows the noise. For data that are not public, "

@@ -11,14 +11,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dpacct_training.algorithm import Algorithm, Array, Arrays
+from dpacct_training.algorithm import Algorithm, Array, Arrays, Samples, Setting
 from dpacct_training.keys import Child, Keys
 from dpacct_training.local import Local
 from dpacct_training.models.model import Model
 from dpacct_training.noise import Meters
-from dpacct_training.plan import Plan
-from dpacct_training.records import Records
-from dpacct_training.setting import Samples, Setting
+from dpacct_training.plan import Plan, Records
 
 TRAIN, JUDGE = "train", "judge"
 SHOW_KEYS, SHARE_KEYS, SUM, OPEN_SUM = "show keys", "share keys", "sum", "open the sum"

@@ -83,8 +83,8 @@ def sweep(experiment: Experiment, processes: int = 1, watch: Watch | None = None
 
 
 def _run(job: tuple[Experiment, Section]) -> Cell:
-    from dpacct_training.prepare import prepare
-    from dpacct_training.session import Session
+    from dpacct_training.experiment import prepare
+    from dpacct_training.run import Session
 
     experiment, values = job
     changed = experiment.changed({"run.evaluate_every": 10**9, **values})

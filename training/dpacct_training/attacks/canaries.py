@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import Settings, one_of, positive, real, setting, whole
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.attacks.membership import confidences
-from dpacct_training.attacks.rigged import Rigged
-from dpacct_training.attacks.worlds import CLIENTS, UPDATE, Target, Watch, coins
+from dpacct_training.attacks.inference import confidences
+from dpacct_training.attacks.worlds import CLIENTS, UPDATE, Rigged, Target, Watch, coins
+from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
 from dpacct_training.local import Local, Optimiser
 from dpacct_training.noise import Gaussian, Laplace, Noise, Vector
 from dpacct_training.plan import Plan
-from dpacct_training.prepare import Prepared
 from dpacct_training.run import Run
 
 GRADIENT, INPUT = "gradient", "input"

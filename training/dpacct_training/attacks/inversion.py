@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import real, whole
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.attacks.rigged import Rigged
-from dpacct_training.attacks.worlds import CLIENTS, UPDATE, Presence, Target, Watch
+from dpacct_training.attacks.worlds import CLIENTS, UPDATE, Presence, Rigged, Target, Watch
 from dpacct_training.keys import Keys
 from dpacct_training.models.linear import Linear
 from dpacct_training.models.model import Model

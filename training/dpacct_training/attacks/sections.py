@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 import dpacct as dp
-from dpacct_training.attacks.attributes import Attribute
+from dpacct_training.attacks.inference import Attribute, Membership, Origins
 from dpacct_training.attacks.inversion import Inversion
-from dpacct_training.attacks.membership import Membership
-from dpacct_training.attacks.origins import Origins
 from dpacct_training.attacks.worlds import Target
 from dpacct_training.extras import required
 

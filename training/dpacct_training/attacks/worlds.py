@@ -1,7 +1,8 @@
 """Worlds: runs of one plan with different participants, by the engine of ordinary runs.
 
 A unit that is not there contributes nothing and changes nothing else: denominators are public, and the
-places of absent records are drawn all the same. So two worlds are neighbours as the plan accounts them.
+places of absent records are drawn all the same. So two worlds are neighbours as the plan accounts them. In
+a `Rigged` model the attacker has chosen the start, and the gradients of canaries.
 """
 
 from __future__ import annotations
@@ -10,21 +11,99 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 import dpacct as dp
 from dpacct_training.accounts import RUN, Account
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.engine import CHUNK, Around
+from dpacct_training.engines import CHUNK, Around, Engine
+from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys, Stream
+from dpacct_training.models.model import Model
 from dpacct_training.noise import Meter, Meters, Vector
-from dpacct_training.plan import EACH, Plan
-from dpacct_training.prepare import Prepared
-from dpacct_training.records import Records
+from dpacct_training.plan import EACH, Plan, Records
 from dpacct_training.run import Run
 from dpacct_training.site import TRAIN, Host, Reply, Task
+
+if TYPE_CHECKING:
+    from dpacct_training.local import Local
+    from dpacct_training.noise import Noise
+    from dpacct_training.site import Site
+
+
+_LOUD = 1000.0  # canaries shout: the clip has to do its work
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rigged(Model):
+    """`inner`, beginning where the attacker says, with records whose gradients are theirs to choose.
+
+    A record of class `classes` + i has the gradient `directions[i]`, loudly; it is bounded like any.
+    """
+
+    inner: Model
+    begin: Array | None = None
+    directions: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
+
+    name: ClassVar[str] = "rigged"
+
+    @classmethod
+    def of(cls, inner: Model, **more: Any) -> Rigged:
+        """Of the shape of `inner`."""
+        return cls(inner=inner, inputs=inner.inputs, classes=inner.classes, **more)
+
+    def modules(self) -> dict[str, torch.nn.Module]:
+        """Those of the inner model."""
+        return self.inner.modules()
+
+    def apply(self, call: Any, x: Any) -> Any:
+        """As the inner model."""
+        return self.inner.apply(call, x)
+
+    def scores(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """As the inner model."""
+        return self.inner.scores(flat, x)
+
+    def initial(self, generator: np.random.Generator) -> Array:
+        """The attacker's start, or the inner model's."""
+        return self.inner.initial(generator) if self.begin is None else self.begin
+
+    @property
+    def dimension(self) -> int:
+        """As the inner model's."""
+        return self.inner.dimension
+
+    def gradient(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """As the inner model."""
+        return self.inner.gradient(w, x, y)
+
+    def fit_in_span(
+        self, site: Site, start: Array, local: Local, within: float | None
+    ) -> NDArray[np.float32] | None:
+        """As the inner model."""
+        return self.inner.fit_in_span(site, start, local, within)
+
+    def bounded_sum(
+        self,
+        w: torch.Tensor,
+        x: torch.Tensor,
+        y: torch.Tensor,
+        taken: torch.Tensor,
+        noises: Sequence[Noise],
+    ) -> torch.Tensor:
+        """The inner model's, and the canaries' gradients."""
+        loud = (y >= self.classes) & (taken > 0)
+        sums = self.inner.bounded_sum(w, x, y.clamp(max=self.classes - 1), taken * ~loud, noises)
+        for row, noise in enumerate(noises if len(self.directions) else ()):
+            who = (y[row][loud[row]] - self.classes).numpy()
+            rows = noise.bound(self.directions[who] * (_LOUD * noise.clip))
+            sums[row] += torch.from_numpy(rows.sum(axis=0).astype(np.float32))
+        return sums
+
 
 _MOST = 8_000_000
 """Numbers of a batch of all worlds that are stacked: larger ones are slower, not quicker."""
@@ -209,17 +288,11 @@ class Partial(Records):
         return drawn[self.present[drawn]]
 
 
-class Answered:
+class Answered(Engine):
     """An engine whose replies are there before it is asked; the other clients do not answer."""
-
-    local = True
 
     def __init__(self, replies: Sequence[Reply]) -> None:
         self.replies: Sequence[Reply] = replies
-
-    def where(self, client: int) -> int:
-        """0: every client is on this machine."""
-        return 0
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         """The stored replies."""

@@ -1,4 +1,4 @@
-"""`dpacct-train attack`: the success of an attack, compared with the proven bound and with guessing."""
+"""`dpacct-train attack` and `audit`: what attackers reach, what canaries show, beside what is proved."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 if TYPE_CHECKING:
     from dpacct_training.attacks.sections import Result
     from dpacct_training.attacks.worlds import Target, Watch
+
 
 _COUNTER_EXAMPLE = 5
 _MEMBERSHIP = ("loss", "lira-online", "lira-offline", "rmia")
@@ -33,45 +34,36 @@ _KINDS = (*_MEMBERSHIP, "inversion", "attribute", "source")
 def attack(
     experiment: Path,
     kind: str,
-    client: int,
-    shadows: int,
-    images: int,
-    attribute: str,
-    records: int,
-    confidence: float,
     out: Path | None,
     changes: tuple[str, ...],
     quiet: bool,
     as_json: bool,
+    **settings: Any,
 ) -> int:
     """Attack EXPERIMENT, or each of its variants; exit 5 if that reaches what is proved impossible.
 
     Whom the attack is about is whom the plan protects: clients, or the records of one client.
     """
-    from dpacct import ReportDocument, ReportSection
-    from dpacct_training.accept import one_of
-    from dpacct_training.cli.progress import portions
-    from dpacct_training.cli.run import change
-    from dpacct_training.durable import write_text
-    from dpacct_training.experiment import Experiment
     from dpacct_training.extras import torch
 
     torch()  # without it, one sentence
+    from dpacct import ReportDocument, ReportSection
+    from dpacct_training.accept import one_of
     from dpacct_training.attacks import sections
     from dpacct_training.attacks.worlds import Target
-    from dpacct_training.prepare import prepare
+    from dpacct_training.cli.run import change, portions
+    from dpacct_training.durable import write_text
+    from dpacct_training.experiment import Experiment, prepare
 
     one_of("kind", kind, _KINDS)
     read = Experiment.read(experiment)
     values = dict(change(text) for text in changes)
     variants = read.variants or ({},)
     names = read.variant_names if read.variants else (read.name,)
-    settings = {"client": client, "shadows": shadows, "images": images, "attribute": attribute}
-    settings |= {"records": records, "confidence": confidence}
     results: dict[str, Result] = {}
     units: dict[str, str] = {}
     for name, variant in zip(names, variants, strict=True):
-        target = Target(prepare(read.changed({**variant, **values})), client)
+        target = Target(prepare(read.changed({**variant, **values})), settings["client"])
         with portions(quiet or as_json, name) as watch:
             results[name] = _attacked(target, kind, settings, watch)
         units[name] = sections.proven(target)
@@ -113,10 +105,8 @@ def attack(
 
 
 def _attacked(target: Target, kind: str, settings: dict[str, Any], watch: Watch) -> Result:
-    from dpacct_training.attacks.attributes import attribute
+    from dpacct_training.attacks.inference import attribute, membership, origins
     from dpacct_training.attacks.inversion import inversion
-    from dpacct_training.attacks.membership import membership
-    from dpacct_training.attacks.origins import origins
 
     keys, sure = target.prepared.keys(), settings["confidence"]
     if kind == "inversion":
@@ -128,3 +118,56 @@ def _attacked(target: Target, kind: str, settings: dict[str, Any], watch: Watch)
     return membership(
         target, kind, worlds=settings["shadows"], keys=keys, confidence=sure, watch=watch
     )
+
+
+@click.command()
+@click.argument("experiment", type=click.Path(path_type=Path))
+@click.option("--canary", default="gradient", show_default=True, help="gradient or input.")
+@click.option("--design", default="one-run", show_default=True, help="one-run or two-worlds.")
+@click.option("--canaries", default=1000, show_default=True, help="Units that are canaries.")
+@click.option("--runs", default=200, show_default=True, help="Runs of two worlds together.")
+@click.option("--client", default=0, show_default=True, help="Whose records, if records it is.")
+@click.option("--crafted", is_flag=True, help="Begin from weights that the attacker has trained.")
+@click.option("--confidence", default=0.95, show_default=True)
+@click.option("--set", "changes", multiple=True, help="section.key=value, as in the file.")
+@click.option(
+    "--weaken",
+    default=1.0,
+    show_default=True,
+    help="Divide the noise that is drawn, not the one accounted, to see whether the audit notices.",
+)
+@click.option("--scores", type=click.Path(path_type=Path), help="A CSV file for `dpacct audit`.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def audit(
+    experiment: Path,
+    changes: tuple[str, ...],
+    scores: Path | None,
+    quiet: bool,
+    as_json: bool,
+    **how: Any,
+) -> int:
+    """Run EXPERIMENT with canaries in it; exit 5 if it leaks more than proven."""
+    from dpacct_training.extras import torch
+
+    torch()  # without it, one sentence
+    from dpacct_training.attacks.canaries import Auditing
+    from dpacct_training.attacks.canaries import audit as audited
+    from dpacct_training.cli.run import change, portions
+    from dpacct_training.durable import write_text
+    from dpacct_training.experiment import Experiment, prepare
+
+    changed = Experiment.read(experiment).changed(dict(change(text) for text in changes))
+    with portions(quiet or as_json, changed.name) as watch:
+        result = audited(prepare(changed), Auditing(**how), watch=watch)
+    if scores is not None:
+        rows = zip(result.scores.values.tolist(), result.scores.included.tolist(), strict=True)
+        lines = [f"{score!r},{there:d}" for score, there in rows]
+        write_text(scores, "\n".join(("score,included", *lines, "")))
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "command": "audit", **result.to_dict()}))
+    else:
+        click.echo(str(result))
+    if result.alarm:
+        click.echo(f"dpacct-train: {'; '.join(result.findings)}", err=True)
+    return _COUNTER_EXAMPLE if result.alarm else 0

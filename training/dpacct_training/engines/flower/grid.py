@@ -4,36 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import Any
 
 from flwr.app import Message, MessageType, RecordDict
 from flwr.serverapp import Grid
 
-from dpacct_training.engines.flower.messages import MALFORMED, from_task, to_reply
+from dpacct_training.engines import Engine
+from dpacct_training.engines.flower.node import MALFORMED, from_task, to_reply
 from dpacct_training.site import Reply, Task
 
 
-class Clock(Protocol):
-    """The part of the module `time` that the engine uses."""
-
-    def monotonic(self) -> float:
-        """Seconds of a monotonic clock."""
-        ...
-
-    def sleep(self, seconds: float, /) -> None:
-        """Wait."""
-        ...
-
-
-class Flower:
+class Flower(Engine):
     """Host h of `hosts` has the clients c with c mod hosts = h; who answers late is missing for good.
 
     `deadline`: seconds for a round, and for the hosts to come at all. A node that comes back, or comes
     in another's place, is asked for its host's number first. Raises `ConnectionError` where a host
     never comes, or where nobody answers a round: then the same command goes on from there.
     """
-
-    local = False
 
     def __init__(
         self,
@@ -42,13 +29,18 @@ class Flower:
         deadline: float = 600.0,
         poll: float = 0.2,
         close: Callable[[], None] = lambda: None,
-        clock: Clock = time,
+        clock: Any = time,
     ) -> None:
         self.grid, self.hosts, self.deadline, self.poll = grid, hosts, deadline, poll
         self._close, self._clock = close, clock
         self._node: dict[int, int] = {}  # by host
         self._asked: set[int] = set()  # nodes whose number was asked
         self._join()
+
+    @property
+    def local(self) -> bool:
+        """The nodes have memories and keys of their own."""
+        return False
 
     def where(self, client: int) -> int:
         """Which host has this client's data."""

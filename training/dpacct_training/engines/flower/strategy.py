@@ -32,19 +32,17 @@ from flwr.serverapp.strategy import Strategy
 
 from dpacct import InvalidArgument
 from dpacct_training.accounts import RUN
-from dpacct_training.algorithm import Algorithm
-from dpacct_training.algorithms.adaptive_clip import AdaptiveClip
-from dpacct_training.algorithms.dp_fedavg import DPFedAvg
+from dpacct_training.algorithm import Algorithm, Setting
+from dpacct_training.algorithms.averages import AdaptiveClip, DPFedAvg
 from dpacct_training.data.dataset import Dataset, Federation
 from dpacct_training.durable import write_text
-from dpacct_training.engines.flower.grid import Clock
-from dpacct_training.engines.flower.messages import MALFORMED
+from dpacct_training.engines import Engine
+from dpacct_training.engines.flower.node import MALFORMED
 from dpacct_training.keys import Keys
 from dpacct_training.local import Local
 from dpacct_training.models.model import Model
 from dpacct_training.plan import Cohort
 from dpacct_training.run import Run
-from dpacct_training.setting import Setting
 from dpacct_training.site import Reply, Task
 
 _log = logging.getLogger(__name__)
@@ -70,15 +68,15 @@ class _Weights(Model):
 
 
 @dataclass(frozen=True)
-class _Answers:
+class _Answers(Engine):
     """An engine whose answers came already: a row for each client, or why there is none."""
 
     rows: dict[int, Any]
     clip: float | None
-    local: ClassVar[bool] = False
 
-    def where(self, client: int) -> int:
-        return 0
+    @property
+    def local(self) -> bool:
+        return False
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         for client in (client for task in tasks for client in task.clients):
@@ -124,7 +122,7 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
         wait: float = 600.0,
         arrays: str = "arrays",
         config: str = "config",
-        clock: Clock = time,
+        clock: Any = time,
     ) -> None:
         self.cohort = Cohort(
             clients=clients,

@@ -1,13 +1,21 @@
-"""Membership inference: who was in the training data, from the released model.
+"""Inference: who was in the training data, what somebody is like, and which client holds a record.
 
-Some worlds are shadows, whose members the attacker knows; some fix the thresholds; the rest are attacked,
-and no shadow or threshold has seen anything of them.
+Membership is told from the model that is released. Some worlds are shadows, whose members the attacker
+knows; some fix the thresholds; the rest are attacked, and no shadow or threshold has seen anything of them.
+
+An attribute of a person is guessed from the others, the label and the model. Most of what such attacks
+reach they reach without the model: so the same guess without it stands beside.
+
+The source is the client that holds a record which is known to be somewhere (Hu et al. 2021). The attacker
+sees each client's own messages, as the server does: only noise that clients draw hides them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,8 +24,12 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import one_of, real, whole
 from dpacct_training.algorithm import Array
-from dpacct_training.attacks.worlds import Presence, Target, Watch, coins
+from dpacct_training.attacks.worlds import UPDATE, Presence, Target, Watch, coins
+from dpacct_training.data import sources
+from dpacct_training.engines import Around
 from dpacct_training.keys import Keys
+from dpacct_training.run import Run
+from dpacct_training.site import Reply, Task
 
 Scores = NDArray[np.float64]
 """(worlds, units): higher where the unit looks like a member."""
@@ -235,3 +247,174 @@ def _chances(scores: Scores, members: Presence, curve: dp.auditing.Curve) -> tup
     looks = [*zip(highest, right, strict=True), (len(ranked), both)]
     test = dp.auditing.one_run_f_p_value
     return tuple(test(curve, len(ranked), guesses, right) for guesses, right in looks)
+
+
+Table = NDArray[np.float64]
+Seen = tuple[tuple[Table, Table], NDArray[np.int64]]
+"""((other inputs and label, the same with what the model says), the attribute) of some people."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """Shares of right guesses, for people in the training data and for others.
+
+    Of the `majority`'s value; from the other inputs (`imputed`); from these and the `model`; and the
+    last for people whom the model has not seen (`strangers`). `spread`: standard error of a share. What
+    the attack adds is model less imputed, and what training adds to that is model less strangers.
+    """
+
+    name: str
+    people: int
+    majority: float
+    imputed: float
+    model: float
+    strangers: float
+    spread: float
+
+
+def attribute(
+    target: Target, name: str, *, people: int = 2000, keys: Keys, watch: Watch | None = None
+) -> Attribute:
+    """Guess the attribute from the last model of a run; the attacker learns from half of the test set.
+
+    Raises `InvalidArgument` where the data have no such attribute.
+    """
+    setting = target.prepared.setting
+    train, test = setting.federation.train, setting.federation.test
+    catalogue = sources.by_name()
+    places = catalogue[train.name].attributes if train.name in catalogue else {}
+    if not places:
+        message = f"data must be one with attributes (adult) for kind attribute, got {train.name}"
+        raise dp.InvalidArgument(message, argument="kind")
+    where = slice(*places[one_of("attribute", name, sorted(places))])
+    half = whole("people", people, 10, len(test) // 2)
+    everyone = np.ones((1, len(target.rows)), bool)
+    flat = torch.from_numpy(target.worlds(everyone, keys, watch)[0].astype(np.float32))
+    members = np.concatenate(target.rows)[:half]
+
+    def seen(samples: Any, rows: NDArray[np.int64]) -> Seen:
+        """The inputs without the attribute, with the model's output for each of its values."""
+        x, y = samples[0][rows], samples[1][rows]
+        truth = x[:, where].argmax(1).numpy()
+        others = x.clone()
+        others[:, where] = x.min()
+        results = []
+        for value in range(where.stop - where.start):
+            guess = others.clone()
+            guess[:, where.start + value] = x.max()
+            with torch.no_grad():
+                loss = torch.nn.functional.cross_entropy(
+                    setting.model.scores(flat, guess), y, reduction="none"
+                )
+            results.append(loss.numpy())
+        features = np.hstack([others.numpy(), np.eye(train.classes)[y.numpy()]])
+        return (features, np.hstack([features, np.stack(results, axis=1)])), truth
+
+    teach = seen(setting.samples(test), np.arange(half, 2 * half))
+    inside = seen(setting.samples(train), members)
+    outside = seen(setting.samples(test), np.arange(half))
+
+    def right(column: int, asked: Seen) -> float:
+        guesses = _guess(teach[0][column], teach[1], asked[0][column])
+        return float((guesses == asked[1]).mean())
+
+    model = right(1, inside)
+    return Attribute(
+        name=name,
+        people=len(members),
+        majority=float((inside[1] == np.bincount(teach[1]).argmax()).mean()),
+        imputed=right(0, inside),
+        model=model,
+        strangers=right(1, outside),
+        spread=(model * (1.0 - model) / len(members)) ** 0.5,
+    )
+
+
+def _guess(x: Table, truth: NDArray[np.int64], asked: Table) -> NDArray[np.int64]:
+    """Ridge regression on each value, in closed form."""
+    mean, scale = x.mean(axis=0), x.std(axis=0) + 1e-6
+    a, b = (np.hstack([(v - mean) / scale, np.ones((len(v), 1))]) for v in (x, asked))
+    weights = np.linalg.solve(a.T @ a + np.eye(a.shape[1]), a.T @ np.eye(truth.max() + 1)[truth])
+    guesses: NDArray[np.int64] = (b @ weights).argmax(axis=1)
+    return guesses
+
+
+@dataclass(frozen=True)
+class Origins:
+    """`right`: share of records attributed to the right client, at least `least`; guessing gives `guess`."""
+
+    records: int
+    clients: int
+    right: float
+    least: float
+    guess: float
+
+
+@dataclass
+class Overhearing(Around):
+    """`inner`, with the models that clients send kept as they come."""
+
+    models: dict[int, NDArray[np.float32]]
+
+    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
+        """The inner engine's replies."""
+        start = tasks[0].sent.get("weights", 0.0) if tasks else 0.0
+        for reply in self.inner.ask(tasks):
+            if reply.summed:  # nobody sees whose it is
+                yield reply
+                continue
+            rows = reply.rows["model"] if "model" in reply.rows else start + reply.rows[UPDATE]
+            self.models |= dict(zip(reply.clients, rows.astype(np.float32), strict=True))
+            yield reply
+
+
+def origins(
+    target: Target,
+    records: int = 1000,
+    *,
+    keys: Keys,
+    confidence: float = 0.999,
+    watch: Watch | None = None,
+) -> Origins:
+    """Name the client whose model has the smallest loss, the mean over the rounds it took part in.
+
+    Raises `InvalidArgument` where clients send no models.
+    """
+    prepared, setting = target.prepared, target.prepared.setting
+    held = setting.federation.clients
+    owner = np.concatenate([np.full(len(rows), client) for client, rows in enumerate(held)])
+    whole("records", records, 10)
+    level = real("confidence", confidence, 0.5, 1.0 - 1e-12)
+    target.sends_models()
+    some = keys.generator("records").permutation(len(owner))[:records]
+    asked, truth = np.concatenate(held)[some], owner[some]
+    x, y = (part[torch.from_numpy(asked)] for part in setting.samples(setting.federation.train))
+    losses, rounds = np.zeros((len(held), len(asked))), np.zeros(len(held))
+    run = Run(prepared.algorithm, prepared.plan, setting, keys)
+    with closing(Overhearing(prepared.engine.start(prepared, None), {})) as engine:
+        for round in range(1, prepared.cohort.rounds + 1):
+            engine.models.clear()
+            run.step(engine, round)
+            heard = sorted(engine.models)
+            with torch.no_grad():
+                scores = [
+                    setting.model.scores(torch.from_numpy(engine.models[c]), x) for c in heard
+                ]
+                each = [torch.nn.functional.cross_entropy(z, y, reduction="none") for z in scores]
+            if heard:  # beside the others of the round: later models are better for every record
+                losses[heard] += (result := torch.stack(each).double().numpy()) - result.mean(
+                    axis=0
+                )
+                rounds[heard] += 1.0
+            if watch is not None:
+                watch(round, prepared.cohort.rounds)
+    mean = np.where(rounds[:, None] > 0, losses / np.maximum(rounds, 1.0)[:, None], np.inf)
+    right = int((mean.argmin(axis=0) == truth).sum())
+    count = len(asked)
+    return Origins(
+        records=count,
+        clients=len(held),
+        right=right / count,
+        least=1.0 - dp.auditing.upper_rate(count - right, count, level),
+        guess=1.0 / len(held),
+    )

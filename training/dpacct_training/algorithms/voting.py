@@ -1,0 +1,274 @@
+"""Votes of agents on public queries, and a student of the noisy majorities (AE-DPFL, Algorithms 1 and 2).
+
+PATE-FL: agents vote with models of their own. Private-kNN-FL: with their nearest neighbours' labels. What
+the student, and models, learn from public samples without labels costs nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import kl_div, log_softmax, normalize, softmax
+
+from dpacct import InvalidArgument
+from dpacct_training.accept import one_of, positive, real, setting, whole
+from dpacct_training.algorithm import Algorithm, Array, Arrays, Setting
+from dpacct_training.local import Rows, Term, fit, paired
+from dpacct_training.models.model import Model
+from dpacct_training.noise import Votes
+from dpacct_training.plan import Cohort, Plan
+from dpacct_training.site import Site
+
+
+@dataclass(frozen=True)
+class Voting(Algorithm):
+    """Each round a batch of `queries` of the public samples, and a student of all labels so far.
+
+    `sigma`: of the noise on each count, in votes. `threshold`, `threshold_sigma`: a query is answered
+    only where its largest count, with noise of that deviation, reaches so many votes (Papernot et al.
+    2018, Algorithm 1). `student_steps`, `student_rate`, `vat`, `radius`, `self_training`: see `Student`.
+    `level`: who is protected, "agent" or "instance" (one record of an agent).
+    """
+
+    sigma: float = setting(40.0, positive)
+    queries: int = setting(50, whole, 1)
+    threshold: float | None = None
+    threshold_sigma: float | None = None
+    student_steps: int = setting(400, whole, 1)
+    student_rate: float = setting(0.1, positive)
+    self_training: bool = False
+    vat: float = setting(0.0, real, 0.0)
+    radius: float = setting(0.5, positive)
+    level: str = setting("agent", one_of, ("agent", "instance"))
+
+    keeps_for_good: ClassVar[bool] = True
+
+    @property
+    def parts(self) -> int:
+        """How many parts a vote may be divided into."""
+        return 1
+
+    def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
+        """As it is: `sigma` is the paper's own."""
+        return self, replace(cohort, noise="exact")
+
+    def plan(self, cohort: Cohort, setting: Setting) -> Plan:
+        """As many noisy arg max of votes as are asked in all rounds."""
+        public, asked = len(setting.open()[1]), cohort.rounds * self.queries
+        if asked > public or cohort.scheme != "none":
+            message = "rounds * queries must be at most the public samples, and scheme none"
+            raise InvalidArgument(
+                f"{message}, got {asked} of {public} and {cohort.scheme}", argument="queries"
+            )
+        votes = Votes(
+            size=self.queries * setting.model.classes,
+            clip=1.0,
+            sigma=self.sigma,
+            classes=setting.model.classes,
+            level=self.level,
+            neighbours=self.parts,
+            threshold=self.threshold,
+            threshold_sigma=self.threshold_sigma,
+        )
+        return Plan(
+            cohort=cohort, noise={"votes": votes.without() if cohort.noise == "none" else votes}
+        )
+
+    def begin(self, setting: Setting) -> Arrays:
+        """The first student, and labels of nothing."""
+        start = setting.initial()
+        return {"weights": start, "start": start, "labels": np.zeros(0, np.int64)}
+
+    def sent(self, state: Arrays) -> Arrays:
+        """The first model, from which agents train."""
+        return {"start": state["start"]}
+
+    @abstractmethod
+    def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
+        """The vote of each agent on each query: (agents, queries, classes)."""
+
+    def client(self, sent: Arrays, site: Site) -> Arrays:
+        """Each agent's votes on this round's public queries."""
+        first = (site.round - 1) * self.queries
+        x = site.open()[0][first : first + self.queries]
+        return {"votes": self.scores(sent, site, x).reshape(len(site.clients), -1)}
+
+    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
+        """The labels so far (-1: no answer), and a student that learned from them."""
+        labels = np.concatenate([state["labels"], released["votes"]])
+        public, y = setting.open()[0], torch.from_numpy(labels)
+        student = Student(
+            setting.model,
+            self.student_steps,
+            self.student_rate,
+            self.vat,
+            self.radius,
+            self.self_training,
+        )
+        answered = torch.arange(len(public)) < len(y)
+        answered[: len(y)] &= y >= 0
+        w = student.taught(
+            torch.from_numpy(state["start"].astype(np.float32)),
+            public[answered],
+            y[y >= 0],
+            public[~answered],
+            setting.generator("student", len(labels)),
+        )
+        return {**state, "weights": w.double().numpy(), "labels": labels}
+
+
+_PROBE = 1e-3
+"""How far a random direction is followed to find the worst one: xi of Miyato et al. 2018."""
+_UNLABELLED = 200  # unlabelled samples of a step
+
+
+@dataclass(frozen=True)
+class Student:
+    """`steps` of length `rate` on all labelled samples at once, with a decay of 1e-3.
+
+    `vat`: weight of virtual adversarial training on unlabelled samples, within `radius` (Miyato et al.
+    2018); `directions` are its random ones. `self_training`: then again on all samples, those without a
+    label by what it says itself.
+    """
+
+    model: Model
+    steps: int
+    rate: float
+    vat: float = 0.0
+    radius: float = 0.5
+    self_training: bool = False
+
+    def taught(
+        self, w: Tensor, x: Tensor, y: Tensor, others: Tensor, directions: np.random.Generator
+    ) -> Tensor:
+        """The weights of a student that began with `w`; `others` are samples without labels."""
+        everything = torch.cat([x, others])
+        w = self._fitted(w, x, y, everything, directions)
+        if self.self_training:
+            with torch.no_grad():
+                guessed = self.model.scores(w, others).argmax(1)
+            w = self._fitted(w, everything, torch.cat([y, guessed]), everything, directions)
+        return w
+
+    def _fitted(
+        self, w: Tensor, x: Tensor, y: Tensor, everything: Tensor, directions: np.random.Generator
+    ) -> Tensor:
+        rows = w[None]
+        for _ in range(self.steps if len(y) else 0):
+            g = self.model.gradient(rows, x[None], y[None]) + 1e-3 * rows
+            if self.vat:
+                some = directions.integers(len(everything), size=_UNLABELLED)
+                batch = everything[torch.from_numpy(some)]
+                noise = torch.from_numpy(directions.standard_normal(batch.shape, np.float32))
+                g = g + self.vat * unsteadiness(self.model, rows[0], batch, noise, self.radius)
+            rows = rows - self.rate * g
+        return rows[0]
+
+
+def unsteadiness(model: Model, w: Tensor, x: Tensor, noise: Tensor, radius: float) -> Tensor:
+    """Gradient by w of KL(p(x) || p(x + r)) at the worst r of length `radius` (Miyato et al. 2018, Eq. 5).
+
+    The worst direction is one power iteration from `noise` (Eq. 9 to 12); p(x) is held.
+    """
+    with torch.no_grad():
+        before = log_softmax(model.scores(w, x), dim=1)
+
+    def moved(w: Tensor, r: Tensor) -> Tensor:
+        after = log_softmax(model.scores(w, x + r), dim=1)
+        return kl_div(after, before, log_target=True, reduction="batchmean")
+
+    def of_length(r: Tensor, length: float) -> Tensor:
+        return length * normalize(r.flatten(1), dim=1).view_as(r)
+
+    r = of_length(noise, _PROBE).requires_grad_(True)
+    (worst,) = torch.autograd.grad(moved(w, r), r)
+    weights = w.detach().requires_grad_(True)
+    (gradient,) = torch.autograd.grad(moved(weights, of_length(worst, radius)), weights)
+    return gradient
+
+
+def uninformed(scores: Tensor) -> Tensor:
+    """Less the information of guesses, (..., batch, classes): each is sure, and all classes are guessed.
+
+    H(Y | x) - H(Y), which domain adaptation makes small on the other domain's samples (Liang, Hu, Feng
+    2020, Eq. 2 and 3, after Krause et al. 2010).
+    """
+    p = softmax(scores, dim=-1)
+    sure = -(p * log_softmax(scores, dim=-1)).sum(-1).mean(-1)
+    mean = p.mean(-2).clamp(min=1e-12)
+    return sure + (mean * mean.log()).sum(-1)
+
+
+_AT_ONCE = 48  # public samples of a step; a multiple of four
+
+
+@dataclass(frozen=True)
+class PateFL(Voting):
+    """Agents train when first asked, and keep their models to themselves.
+
+    `adapt`: weight of domain adaptation, by which agents learn from the public samples too (PATE-FL+DA;
+    the appendix names no method: see `uninformed`).
+    """
+
+    adapt: float = setting(0.0, real, 0.0)
+
+    name: ClassVar[str] = "pate_fl"
+    source: ClassVar[str] = "AE-DPFL, Algorithm 1"
+
+    def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
+        """One vote of each agent on each query: (agents, queries, classes)."""
+        if not site.remembers("agent"):
+            terms = [self.adaptation(site)] if self.adapt else []
+            site.keep("agent", sent["start"] + fit(site, sent["start"], self.local, terms=terms))
+        agents = torch.from_numpy(site.recall("agent", sent["start"]).astype(np.float32))
+        with torch.no_grad():
+            labels = torch.stack([site.model.scores(w, x).argmax(1) for w in agents])
+        votes: Array = np.eye(site.model.classes)[labels.numpy()]
+        return votes
+
+    def adaptation(self, site: Site) -> Term:
+        """What each step of an agent takes from the next public samples."""
+        (public, _), firsts = site.open(), itertools.count(0, _AT_ONCE)
+
+        def by_guesses(w: Rows, x: Rows) -> Rows:
+            return site.model.through(w, x, uninformed)
+
+        def term(w: Rows, start: Rows) -> Rows:
+            places = (torch.arange(_AT_ONCE) + next(firsts)) % len(public)
+            batch = public[places]
+            return self.adapt * paired(by_guesses, w, batch.expand(len(w), *batch.shape))
+
+        return term
+
+
+@dataclass(frozen=True)
+class KnnFL(Voting):
+    """No agent trains: its vote is the mean of the labels of its `neighbours` samples nearest to a query.
+
+    Features are the samples as the model reads them: `dpacct-train data features` makes public ones.
+    """
+
+    neighbours: int = setting(1, whole, 1, 10**6)
+
+    name: ClassVar[str] = "knn_fl"
+    source: ClassVar[str] = "AE-DPFL, Algorithm 2"
+
+    @property
+    def parts(self) -> int:
+        """One for each neighbour."""
+        return self.neighbours
+
+    def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
+        """k-th parts of a vote: (agents, queries, classes); an agent with fewer samples takes all."""
+        votes, queries = [], x.flatten(1)
+        for rows in site.rows:
+            distances = torch.cdist(queries, site.x[rows].flatten(1))
+            nearest = distances.topk(min(self.neighbours, len(rows)), largest=False).indices
+            votes.append(np.eye(site.model.classes)[site.y[rows][nearest].numpy()].mean(axis=1))
+        return np.stack(votes)
