@@ -147,11 +147,8 @@ class Search:
         spill = self._lattices.spill(uppers, total.saddle_epsilon)
         pair = []
         for laws, tilted in ((uppers, total), (lowers, tilted_sum(lowers, total.c))):
-            result = compose(laws, tilted, window(laws, tilted, self._tail), spill)
-            pair.append(result)
-            # few frequencies cost their products, which are bounded by themselves
-            places = 0 if result.spectrum.sparse else result.spectrum.length
-            self._work.transformed(len(laws), places)
+            with self._work.piece():
+                pair.append(compose(laws, tilted, window(laws, tilted, self._tail), spill))
         return (pair[0], pair[1]), wide
 
     def _refined(self, factor: float) -> tuple[Laws, Laws, Sum, bool]:
@@ -161,9 +158,9 @@ class Search:
         best: tuple[float, Laws, Laws, Sum] | None = None
         for trial in range(_ROUNDS):
             built = trial == 0 and self._built is not None
-            uppers, lowers = self._built if self._built and built else lattices.build()
-            self._work.cut(0 if built else sum(law.places.size for law, _ in uppers))
-            total = question.saddle(uppers, self._c)
+            with self._work.piece():
+                uppers, lowers = self._built if self._built and built else lattices.build()
+                total = question.saddle(uppers, self._c)
             self._c = total.c
             beside = Beside.of(uppers, total)
             target = factor * question.log_width(total, beside)

@@ -22,10 +22,12 @@ MEMORY = 2 << 30
 _ARRAYS = MEMORY // 2
 # bytes while a law is cut and rounded, per cell; while a window is transformed, per place and law
 _CELL, _PLACE, _LAW = 800, 120, 40
-# seconds: a cell that is cut and rounded both ways; a place of a window, and its transform for a law
-_CUT_SECONDS, _PLACE_SECONDS, _LAW_SECONDS = 1e-6, 1e-7, 5e-8
-# seconds: a law that is prepared for its moments; an entry of a table of frequencies and nodes
-_PREPARED_SECONDS, _ENTRY_SECONDS = 3e-4, 2.5e-8
+# seconds: a node whose cell is rounded both ways; a place of a window that is read, or whose transform is
+# formed for a law
+_NODE_SECONDS, _READ_SECONDS, _PLACE_SECONDS = 3e-7, 6e-8, 2.5e-8
+# seconds: a law that is prepared for its moments; an entry of a table of frequencies and nodes; a function
+# such as exp at a place
+_PREPARED_SECONDS, _ENTRY_SECONDS, _FUNCTION_SECONDS = 3e-4, 2.5e-8, 1e-8
 MOST_SPARSE = 1 << 33
 """Places of a window of which only few frequencies are asked for: they are never laid out."""
 MOST_TERMS = 1 << 24
@@ -49,18 +51,15 @@ class Work:
     spent: float = 0.0
     dearest: float = 0.0
 
-    def cut(self, cells: int) -> None:
-        """Count cells that were cut and rounded both ways."""
-        self._spend(_CUT_SECONDS * cells)
-
-    def transformed(self, laws: int, places: int) -> None:
-        """Count the transform of a window of this many places for this many laws."""
-        self._spend((_PLACE_SECONDS + _LAW_SECONDS * laws) * places)
-
-    def _spend(self, seconds: float) -> None:
-        self.spent += seconds
-        self.dearest = max(self.dearest, seconds)
-        _charge(seconds)
+    @contextmanager
+    def piece(self) -> Iterator[None]:
+        """Count the block as one piece."""
+        with metered() as meter:
+            try:
+                yield
+            finally:
+                self.spent += meter.spent
+                self.dearest = max(self.dearest, meter.spent)
 
     @property
     def again(self) -> bool:
@@ -115,6 +114,26 @@ def prepared() -> None:
 def tabulated(entries: int) -> None:
     """Count a table of `entries`, one per frequency and node."""
     _charge(_ENTRY_SECONDS * entries)
+
+
+def rounded(nodes: int) -> None:
+    """Charge a law that is rounded to so many nodes, up and down."""
+    _charge(_NODE_SECONDS * nodes)
+
+
+def transformed(laws: int, places: int) -> None:
+    """Charge a window of so many places that is transformed for so many laws."""
+    _charge(_PLACE_SECONDS * laws * places)
+
+
+def laid_out(places: int) -> None:
+    """Charge the reading of all masses of a window."""
+    _charge(_READ_SECONDS * places)
+
+
+def evaluated(functions: int) -> None:
+    """Charge so many values of functions such as exp."""
+    _charge(_FUNCTION_SECONDS * functions)
 
 
 def _charge(seconds: float) -> None:

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .budget import MOST_TERMS, most_places
+from .budget import MOST_TERMS, evaluated, laid_out, most_places, tabulated, transformed
 from .grid import GridLaw, dot
 from .roots import LOG, falls
 from .saddle import Totals
@@ -306,6 +306,8 @@ _FEW = 1.0 / 12.0
 _SHORT = 1 << 13
 # places from which masses that few frequencies give are never laid out
 _LAID_OUT = 1 << 20
+# functions that are computed at a frequency where masses above an epsilon are summed
+_AT_A_FREQUENCY = 12
 _LEAST = 1e-320
 # relative rounding of the mass at infinity
 _INFINITE = 4e-15
@@ -333,6 +335,7 @@ class Composed:
     @cached_property
     def masses(self) -> Floats:
         """Tilted masses at the losses of the window."""
+        laid_out(self.spectrum.length)
         return self.spectrum.masses()
 
     @cached_property
@@ -347,6 +350,7 @@ class Composed:
         most = math.exp(log_peak(c)) if c > 0.0 else 1.0
         long = self.spectrum.length > _LAID_OUT
         if self.spectrum.sparse and (long or c * (self.spectrum.high - epsilon) > 3.0):
+            evaluated(_AT_A_FREQUENCY * self.spectrum.kept.size)
             value, noise = self.spectrum.above(epsilon, c)
             value += (noise if upper else -noise) + (_LEAST if upper else 0.0)
         else:
@@ -375,6 +379,7 @@ class Composed:
         stop = int(np.searchsorted(self.losses, epsilon + _NATS / c, side="right"))
         gap = self.losses[start:stop] - epsilon
         weights = np.exp(-c * gap) * -np.expm1(-gap)
+        evaluated(2 * gap.size)
         masses = self.masses[start:stop]
         # sum of |error_j| w_j: by the largest error, or by Cauchy and Schwarz, whichever is less
         each, over_all = self.rounding
@@ -432,6 +437,10 @@ def compose(
     direct = few * nodes < length * len(laws) or (angle is not None and length > most)
     if length > most and (not direct or few * nodes > 4 * MOST_TERMS):
         raise TooFine(f"{length:.1e} places, of which {most:.1e} can be had")
+    if direct:
+        tabulated(3 * few * nodes)
+    else:
+        transformed(len(laws), length)
     origin = 0
     for law, count in laws:
         weights, _ = law.tilted(total.c)

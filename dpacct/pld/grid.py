@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .budget import evaluated, rounded
 from .pieces import Pieces, Source, natural_step
 from .stable import Floats
 
@@ -35,6 +36,8 @@ _LEAST = 1e-280
 _BROAD = 300.0
 # rounding of a mass, relative to what it is made of
 _NOISE = 1e-15
+# negative masses of a lower law that are split one after the other
+_ONE_BY_ONE = 64
 
 
 def dot(a: Floats, b: Floats) -> float:
@@ -81,6 +84,7 @@ class GridLaw:
 
     def tilted(self, c: float) -> tuple[Floats, float]:
         """Masses times e^{c loss}, normalised, and the log of what they were divided by."""
+        evaluated(self.places.size)
         level = self.log_masses + c * self.losses
         peak = float(level.max())
         if peak == -math.inf:
@@ -209,6 +213,7 @@ def grid_laws(source: Source, grid: Grid, *, decide: bool = False) -> tuple[Grid
 
     `decide`: pieces above the last node are not rounded but set apart (`GridLaw.decided`).
     """
+    rounded(grid.count)
     edges = grid.nodes if source.only_atoms else grid.halves
     above = source.pieces(edges, upper=True)
     below = source.pieces(edges, upper=False) if source.bracketed else above
@@ -453,10 +458,15 @@ def _convex(masses: Floats, nodes: Floats) -> Floats:
     between them); at the bottom it is moved up whole, at the top the last two nodes are merged and
     rounded down.
     """
-    negative = np.flatnonzero(masses < 0.0)
-    if not negative.size:
+    if not (masses < 0.0).any():
         return masses
-    values, at = masses.tolist(), nodes.tolist()
+    standing, values_left = _without_most(masses, nodes)
+    negative = np.flatnonzero(values_left < 0.0)
+    result = np.zeros(masses.shape)
+    if not negative.size:
+        result[standing] = values_left
+        return result
+    values, at = values_left.tolist(), nodes[standing].tolist()
     count = len(values)
     before = list(range(-1, count - 1))
     after = list(range(1, count + 1))
@@ -483,7 +493,33 @@ def _convex(masses: Floats, nodes: Floats) -> Floats:
             pending += [right] if values[right] < 0.0 else []
         elif left >= 0:
             _merge_top(values, before, after, k, mass, at, pending)
-    return np.array(values)
+    result[standing] = values
+    return result
+
+
+def _without_most(masses: Floats, nodes: Floats) -> tuple[Places, Floats]:
+    """The nodes that stand once most negative masses are split, all at once, and the masses there.
+
+    Splitting one mass moves the profile between its two neighbours alone, so masses of which no two are
+    neighbours may go together, and the envelope is the same in whatever order they go.
+    """
+    standing: Places = np.arange(masses.size)
+    while True:
+        negative = masses < 0.0
+        negative[[0, -1]] = False
+        k = np.arange(masses.size)
+        # of each run of negative masses the first, the third, and so on
+        run = k - np.maximum.accumulate(np.where(negative, -1, k))
+        chosen = negative & (run % 2 == 1)
+        k = np.flatnonzero(chosen)
+        if k.size <= max(_ONE_BY_ONE, masses.size >> 7):
+            return standing, masses
+        at = nodes[standing]
+        raised = np.expm1(at[k - 1] - at[k]) / np.expm1(at[k - 1] - at[k + 1])
+        masses = masses.copy()
+        masses[k + 1] += masses[k] * raised
+        masses[k - 1] += masses[k] * (1.0 - raised)
+        standing, masses = standing[~chosen], masses[~chosen]
 
 
 def _merge_top(

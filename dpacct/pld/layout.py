@@ -10,7 +10,7 @@ import numpy as np
 
 from .budget import most_cells
 from .compose import Laws, Spill, Sum, Threshold, tilted_sum
-from .grid import Grid, GridLaw, Group, aligned_step, graded, grid_laws
+from .grid import Grid, GridLaw, Group, Places, aligned_step, graded, grid_laws
 from .pieces import Source, Sources, atom_masses, natural_step
 from .stable import Floats, TooFine
 
@@ -117,8 +117,16 @@ class Layout:
             return Grid(self._offset, step, ends_too.astype(np.int64))
         places = graded(first, last, ends, strides, self.cells)
         if near.size:
-            places = np.union1d(places, near.astype(np.int64))
+            places = _with_places(places, near)
         return Grid(self._offset, step, places)
+
+
+def _with_places(places: Places, more: Floats) -> Places:
+    """Increasing places, and a few more between them."""
+    extra = np.unique(more.astype(np.int64))
+    at = np.searchsorted(places, extra)
+    fresh = places[np.minimum(at, places.size - 1)] != extra
+    return np.insert(places, at[fresh], extra[fresh])
 
 
 class Layouts:

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from .budget import Work, most_cells
+from .budget import evaluated, laid_out, most_cells
 from .compose import Decided, Laws, Sum, compose, decided, mass_at_infinity, tilted_sum, window
 from .grid import aligned_step, grid_laws, pessimistic
 from .layout import Layout, least_rest
@@ -51,6 +51,10 @@ _COARSE = 4000
 _SUM = 4e-15
 
 
+# functions that are computed where a point is gathered with others
+_OF_A_POINT = 10
+
+
 @dataclass(frozen=True, eq=False)
 class Whole:
     """Points of a pair that bounds the composition from one side: log P-masses, and P-mass at infinity.
@@ -69,6 +73,7 @@ class Whole:
 
         What is missing from Q's mass is where P has none.
         """
+        evaluated(_OF_A_POINT * self.losses.size)
         points = Pieces.points(self.losses, self.log_p)
         rest = 1.0 - self.alone.q - float(np.exp(points.log_q).sum())
         if edges is not None and edges.size < self.losses.size:
@@ -147,9 +152,7 @@ def _ends(source: Source, high: float) -> tuple[float, float]:
 
 def _stitched(laws: Laws, high: float, upper: bool) -> tuple[Floats, Floats, float]:
     """Losses, P-masses rounded to the given side, and the P-mass at infinity or above them all."""
-    # what this takes is felt by whoever asks how much may be done yet
-    work, centres = Work(), _centres(laws, high)
-    work.cut(sum(law.places.size for law, _ in laws))
+    centres = _centres(laws, high)
     bounds = [0.5 * (a.mean + b.mean) for a, b in pairwise(centres)]
     ends = zip([-math.inf, *bounds], [*bounds, math.inf], strict=True)
     losses: list[Floats] = []
@@ -157,7 +160,7 @@ def _stitched(laws: Laws, high: float, upper: bool) -> tuple[Floats, Floats, flo
     below = above = 0.0
     for total, (start, stop) in zip(centres, ends, strict=True):
         composed = compose(laws, total, window(laws, total, _TAIL), whole=True)
-        work.transformed(len(laws), composed.spectrum.length)
+        laid_out(composed.spectrum.length)
         at, tilted = composed.spectrum.between(start, stop)
         each = composed.rounding[0]
         tilted = np.maximum(tilted, 0.0) + each if upper else tilted - each - composed.wrapped

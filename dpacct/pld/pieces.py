@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import stable
+from .budget import evaluated
 from .loss import ULPS, Branch, LossDistribution, rounding
 from .stable import Floats, cached_property, quiet
 
@@ -499,8 +500,13 @@ class Cut(Source):
         return Pieces.join(*parts)
 
 
+# functions that are computed at an edge
+_OF_AN_EDGE = 10
+
+
 def branch_pieces(branch: Branch, edges: Floats) -> Pieces:
     """One piece between neighbouring edges, and one beyond each end of them."""
+    evaluated(_OF_AN_EDGE * edges.size)
     ends, x, log_p, loss = branch.cells(edges)
     each = ULPS * (1.0 + len(branch.chain))
     with quiet():

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from .budget import evaluated
+
 if TYPE_CHECKING:
     from functools import cached_property as cached_property
 else:
@@ -48,6 +50,7 @@ _EXPONENTIAL_TAIL = [1.0 / math.factorial(n) for n in range(11, 1, -1)]
 _SINE_TAIL = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(6, 0, -1)]
 _HUGE = 300.0  # the square of e^300 is still a float
 _NEWTON = 60  # steps at most, of which six or so are enough
+_AT_A_STEP = 20  # functions that are computed for a term in all of these
 
 
 def quiet() -> np.errstate:
@@ -205,6 +208,7 @@ def unblended_loss(terms: Terms, loss: Floats) -> Floats:
     What grows with the loss before, log sum_{k > 0} w_j e^{k_j l - d_j}, is convex: Newton from above.
     """
     loss = np.asarray(loss, float)
+    evaluated(_AT_A_STEP * len(terms) * loss.size)
     weights, multiples, drops = np.array([term for term in terms if term[1] > 0.0]).T
     still = sum(w * math.exp(-drop) for w, multiple, drop in terms if multiple == 0.0)
     with quiet():

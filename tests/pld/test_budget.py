@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.pld.budget import MEMORY, WORK, Overspent, Work, metered, most_cells, most_places
+from dpacct.pld.budget import (
+    MEMORY,
+    WORK,
+    Overspent,
+    Work,
+    metered,
+    most_cells,
+    most_places,
+    rounded,
+    transformed,
+)
 from dpacct.pld.grid import graded
 
 LIMIT = 3 * 2**30
@@ -88,8 +98,9 @@ def test_work_is_counted_and_ends() -> None:
     """A finer grid is tried while twice the dearest piece is left, whatever the clock says."""
     work, rounds = Work(), 0
     while work.again:
-        work.cut(1000)
-        work.transformed(60, 1 << 18)
+        with work.piece():
+            rounded(1000)
+            transformed(120, 1 << 18)
         rounds += 1
     assert 1 < rounds < 10 and WORK / 2 < work.spent <= WORK
 
