@@ -1,9 +1,12 @@
 """Random plans over all mechanisms, samplings, adjacencies and questions: wrong, crashed, over the budget?
 
-    python -m tests.searches.random_plans STREAM [--cases N] [--first N --step N] [--store FILE]
+    python -m tests.searches.random_plans STREAM [--cases N] [--first N] [--store FOLDER]
     python -m tests.searches.random_plans again STREAM NUMBER...     # judges these, in full
     python -m tests.searches.random_plans mended STREAM NUMBER...    # that judge without a fault now
-    python -m tests.searches.random_plans page [FILE...]             # adds these to the summary and its page
+    python -m tests.searches.random_plans page [FOLDER...]           # adds these to the summary and its page
+
+A folder holds a file for each 250 cases. Any number of processes may fill one: each takes the first cases
+that nobody has judged or is judging, so a search that is stopped and started again goes on where it was.
 
 Streams: `exact` (the fast method), `auto` (proofs where they are quick), `nested` (samples held while a plan
 runs). `drawn(stream, n)` is case n, `judged(case)` repeats it, and `smaller(case)` looks for a simpler plan
@@ -15,14 +18,15 @@ either end of epsilon gives the target back; a more private plan costs no more; 
 meets this one; the order of parts is nothing. It crashes where it fails with anything but a sentence of
 dpacct's own, warns, or has nan for a number; it is over budget above 5 s of CPU or 2 GB for one question.
 
-Most plans take milliseconds, and a few take nearly all of the time. So one plan in 25 of `exact`, one in ten
+Most plans take milliseconds, and a few take nearly all of the time. So one plan in 250 of `exact`, one in 50
 of `auto` and every one of `nested` is judged in full, whatever it takes; any other is set aside when its
-questions and laws took 0.05 s together, and is then not counted as judged.
+questions and laws took 0.01 s together (0.05 s of `auto`), and is then not counted as judged.
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import math
 import resource
@@ -49,10 +53,12 @@ STORE = Path(__file__).with_name("random_plans.json")
 PAGE = Path(__file__).parents[2] / "docs" / "random-plans.md"
 LIMIT = 8.0 * WORK
 """Seconds of CPU after which a case is ended: it hangs."""
-QUICK = 0.05
-"""The same of a case that is not judged in full."""
-FULL = {"exact": 25, "auto": 10, "nested": 1}
+QUICK = {"exact": 0.01, "auto": 0.05, "nested": 0.05}
+"""The same of a case that is not judged in full, by stream."""
+FULL = {"exact": 250, "auto": 50, "nested": 1}
 """Of so many plans of a stream one is judged in full."""
+TOGETHER = 250
+"""Cases of a file."""
 _OWN = (dp.NotCertified, dp.OutsideDomain, dp.Unsupported, dp.Unreachable)
 _NEARLY = 1.0 - 1e-12
 
@@ -219,10 +225,10 @@ def _law(
 
 @contextmanager
 def _refused(verdict: Verdict) -> Iterator[None]:
-    """The comparison may be refused, the question itself was not."""
+    """The comparison may be refused, or its plan lie outside of a domain; the question itself was not."""
     try:
         yield
-    except _OWN as refusal:
+    except (dp.InvalidArgument, *_OWN) as refusal:
         verdict.notes.append(f"{type(refusal).__name__}: {refusal}"[:120])
 
 
@@ -361,8 +367,12 @@ def _peak() -> int:
     return 0
 
 
-def judged(case: Case, *, full: bool = True) -> Verdict:
-    """A sentence of dpacct's own is an answer; any other error is a fault."""
+def judged(case: Case, limit: float = LIMIT) -> Verdict:
+    """A sentence of dpacct's own is an answer; any other error is a fault.
+
+    Within less than `LIMIT` seconds a case is judged, or set aside.
+    """
+    full = limit >= LIMIT
     draw = np.random.default_rng((SEED, case.number, 7))
     verdict = Verdict(case)
     before = 0
@@ -371,7 +381,7 @@ def judged(case: Case, *, full: bool = True) -> Verdict:
             Path("/proc/self/clear_refs").write_text("5")
         before = _peak()
     try:
-        with limited(LIMIT if full else QUICK, Ended()), warnings.catch_warnings():
+        with limited(limit, Ended()), warnings.catch_warnings():
             warnings.simplefilter("error")
             try:
                 verdict.plan = repr(case.node)[:300]
@@ -450,10 +460,10 @@ Summary = dict[str, Any]
 """`seed`, `note`, and `streams`: of each the counts, the plans at fault, and what is next to be drawn."""
 
 
-def _none_yet(first: int, step: int) -> Summary:
+def _none_yet(first: int) -> Summary:
     counts = ("drawn", "judged", "in_full", "aside", "by_truth", "loose")
     empty: Summary = {"refused": {}, "slow": {}, "faults": [], "cells": {}}
-    return {"numbers": [[first, step, 0]], **dict.fromkeys(counts, 0), **empty}
+    return {"numbers": [[first, 1, 0]], **dict.fromkeys(counts, 0), **empty}
 
 
 def _counted(total: Summary, verdict: Verdict, full: bool) -> None:
@@ -485,24 +495,47 @@ def _one_more(counts: dict[str, int], name: str) -> None:
     counts[name] = counts.get(name, 0) + 1
 
 
-def search(stream: str, cases: int, first: int, step: int, store: Path) -> Summary:
-    """So many cases more: numbers first, first + step, ...; the summary is stored as it grows."""
-    total = _none_yet(first, step)
-    if store.exists():
-        total = json.loads(store.read_text())["streams"][stream]
-    ((first, step, done),) = total["numbers"]
-    result = {"seed": SEED, "streams": {stream: total}}
-    stored = time.monotonic()
-    for k in range(done, done + cases):
-        number = first + k * step
+def search(stream: str, cases: int, first: int, store: Path) -> int:
+    """So many cases more from the first on that nobody has or judges; how many are at fault."""
+    store.mkdir(exist_ok=True)
+    faults, start = 0, first - first % TOGETHER
+    while cases > 0:
+        file = store / f"{stream}-{start}.json"
+        with claimed(file.with_suffix(".lock")) as free:
+            if free and not file.exists():
+                total = _several(stream, start)
+                file.with_suffix(".new").write_text(
+                    json.dumps({"seed": SEED, "streams": {stream: total}})
+                )
+                file.with_suffix(".new").replace(file)
+                faults += len(total["faults"])
+                cases -= TOGETHER
+        start += TOGETHER
+    return faults
+
+
+def _several(stream: str, start: int) -> Summary:
+    """The cases of one file."""
+    total = _none_yet(start)
+    for number in range(start, start + TOGETHER):
         full = number % FULL[stream] == 0
-        _counted(total, judged(drawn(stream, number), full=full), full)
-        total["numbers"][0][2] = k + 1
-        if time.monotonic() - stored > 20.0 or k + 1 == done + cases:
-            store.with_suffix(".new").write_text(json.dumps(result) + "\n")
-            store.with_suffix(".new").replace(store)
-            stored = time.monotonic()
-    return result
+        verdict = judged(drawn(stream, number), LIMIT if full else QUICK[stream])
+        _counted(total, verdict, full)
+    total["numbers"][0][2] = TOGETHER
+    return total
+
+
+@contextmanager
+def claimed(lock: Path) -> Iterator[bool]:
+    """Whether no other process holds this lock; it is let go when the process ends, however it ends."""
+    with lock.open("a") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+        lock.unlink(missing_ok=True)
 
 
 # -- the summary ------------------------------------------------------------------------------------------
@@ -516,13 +549,29 @@ def added(left: Any, right: Any) -> Any:
     return left + right
 
 
-def gathered(files: list[Path]) -> Summary:
-    """The stored summary, and those of several processes with it."""
+def gathered(folders: list[Path]) -> Summary:
+    """The stored summary, and what it has not yet of these folders."""
     summary: Summary = json.loads(STORE.read_text())
-    for file in files:
-        streams = json.loads(file.read_text())["streams"]
-        summary["streams"] = added(summary["streams"], streams)
+    for file in sorted(file for folder in folders for file in folder.glob("*.json")):
+        for stream, more in json.loads(file.read_text())["streams"].items():
+            total = summary["streams"][stream]
+            first = more["numbers"][0][0]
+            if not any(start <= first < start + done for start, _, done in total["numbers"]):
+                total = added(total, more)
+                total["numbers"] = joined(total["numbers"])
+                summary["streams"][stream] = total
     return summary
+
+
+def joined(numbers: list[list[int]]) -> list[list[int]]:
+    """Stretches (first, step, count) of numbers, with neighbours made one."""
+    result: list[list[int]] = []
+    for first, step, count in sorted(numbers):
+        if result and step == result[-1][1] == 1 and first == result[-1][0] + result[-1][2]:
+            result[-1][2] += count
+        else:
+            result.append([first, step, count])
+    return result
 
 
 def mended(summary: Summary, stream: str, numbers: list[int]) -> None:
@@ -540,7 +589,7 @@ def page(summary: dict[str, Any]) -> str:
     """docs/random-plans.md."""
     kinds = ("wrong", "crashed", "over budget")
     lines = ["# Random plans", ""]
-    for paragraph in (__doc__ or "").split("\n\n")[3:]:
+    for paragraph in (__doc__ or "").split("\n\n")[4:]:
         lines += [*paragraph.strip().split("\n"), ""]
     lines += [summary["note"], ""]
     counted = (
@@ -593,11 +642,10 @@ def main(arguments: list[str]) -> int:
     """0 where nothing was wrong, crashed or over budget."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=(*STREAMS, "again", "mended", "page"))
-    parser.add_argument("names", nargs="*", help="files, or a stream and its numbers")
+    parser.add_argument("names", nargs="*", help="folders, or a stream and its numbers")
     parser.add_argument("--cases", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--step", type=int, default=1)
-    parser.add_argument("--store", type=Path, default=Path("random_plans.json"))
+    parser.add_argument("--store", type=Path, default=Path("random_plans"))
     chosen = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
     if chosen.what == "again":
@@ -613,8 +661,7 @@ def main(arguments: list[str]) -> int:
         STORE.write_text(json.dumps(summary) + "\n")
         PAGE.write_text(page(summary))
         return 0
-    result = search(chosen.what, chosen.cases, chosen.first, chosen.step, chosen.store)
-    return 5 if result["streams"][chosen.what]["faults"] else 0
+    return 5 if search(chosen.what, chosen.cases, chosen.first, chosen.store) else 0
 
 
 if __name__ == "__main__":
