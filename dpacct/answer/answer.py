@@ -105,7 +105,8 @@ class Answer:
                 )
         kept["basis"] = tuple([b if isinstance(b, Citation) else Citation(b) for b in self.basis])
         for name, kind in _WORDS:
-            kept[name] = kind.parse(kept[name], argument=name)
+            if not isinstance(kept[name], kind):
+                kept[name] = kind.parse(kept[name], argument=name)
         low = -math.inf if self.lower is None else self.lower
         high = math.inf if self.upper is None else self.upper
         if not low <= self.value <= high:

@@ -104,9 +104,8 @@ class Epsilon(Question):
         """Prove both ends in ball arithmetic."""
         from dpacct.plan import certified
 
-        target = DELTA.check("delta", self.delta)
         return certified.epsilon(
-            plan, delta=target, adjacency=adjacency, digits=digits, effort=effort
+            plan, delta=self.delta, adjacency=adjacency, digits=digits, effort=effort
         )
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:

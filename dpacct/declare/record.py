@@ -23,7 +23,7 @@ from typing import (
 )
 
 from dpacct.declare.domain import Domain, Flag, did_you_mean, one_of
-from dpacct.declare.number import Number, literal
+from dpacct.declare.number import Number, literal, text
 from dpacct.errors import DpacctError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -327,6 +327,10 @@ class Record:
         kept = self.__dict__
         values = {name: kept[each.attribute] for name, each in self.parameters.items()}
         return {name: value for name, value in values.items() if value is not None}
+
+    def written(self) -> dict[str, Any]:
+        """Those values as exact text."""
+        return {name: text(value) for name, value in self.settings.items()}
 
     def _values(self) -> tuple[Any, ...]:
         kept = self.__dict__

@@ -16,7 +16,7 @@ from dpacct.citations import worst_pair
 from dpacct.declare.number import exact, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers, unsaved
-from dpacct.plan.node import Fields, Leaf, take
+from dpacct.plan.node import Fields, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
@@ -330,15 +330,6 @@ class CustomRenyi(Custom, kind="custom-renyi", given_by=("rdp", "moment")):
         import numpy as np
 
         return np.array([self._at(order) for order in orders.tolist()])
-
-    def in_sample(self, sampler: Any) -> Leaf:
-        """Amplification by sampling needs more than moments: raises `Unsupported`."""
-        if sampler.rate == 1:
-            return self
-        message = (
-            f"{self!r} cannot be amplified by sampling: moments alone give no bound for a sample"
-        )
-        raise Unsupported(message, argument="plan")
 
 
 # --- a profile in a file, as people have them: with a heading, a byte-order mark, semicolons

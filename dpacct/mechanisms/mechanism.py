@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpacct.declare.number import text
 from dpacct.declare.record import Record
 from dpacct.errors import Unsupported
 from dpacct.plan.node import Facts, Fields, Leaf, take
@@ -71,7 +70,7 @@ class Mechanism(Record, Leaf):
 
     def fields(self) -> Fields:
         """The parameters that have a value, as exact text."""
-        return {name: text(value) for name, value in self.settings.items()}
+        return self.written()
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Self:

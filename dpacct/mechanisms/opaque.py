@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.plan.node import Leaf
     from dpacct.pld.pair import Stated
 
 
@@ -123,12 +122,3 @@ class ZCDP(_Opaque, kind="zcdp"):
     def grouped(self, size: int) -> ZCDP:
         """k^2 rho (Bun-Steinke, Proposition 1.9)."""
         return ZCDP(rho=size**2 * self.rho)
-
-    def in_sample(self, sampler: Any) -> Leaf:
-        """Amplification by sampling needs more than rho: raises `Unsupported`."""
-        if sampler.rate == 1:
-            return self
-        message = (
-            f"{self!r} cannot be amplified by sampling: zCDP alone gives no bound for a sample"
-        )
-        raise Unsupported(message, argument="plan")

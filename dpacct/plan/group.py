@@ -55,7 +55,7 @@ class Profiled(Leaf):
         """The release on a sample."""
         from dpacct.plan.samplers.sampled import on_one_sample
 
-        return self if sampler.rate == 1 else on_one_sample(sampler, self)
+        return on_one_sample(sampler, self)
 
 
 @lru_cache(

@@ -32,6 +32,7 @@ Fields = dict[str, Any]
 READERS: dict[str, Callable[[Fields], Node]] = {}
 """How each kind of node is made from its fields: kind in JSON -> reader."""
 
+_MOST_RELEASES = int(STEPS.upper)
 MAX_DEPTH = 120
 """Deepest nesting of a plan: far beyond any real one, and shallow enough for Python's recursion."""
 _Word = TypeVar("_Word", Adjacency, Unit)
@@ -73,7 +74,8 @@ class Facts(NamedTuple):
     def checked(self) -> Facts:
         """The facts, if they are consistent."""
         agree("adjacency", self.declared, self.fixed)
-        STEPS.check("steps", self.total)
+        if not 1 <= self.total <= _MOST_RELEASES:
+            STEPS.check("steps", self.total)
         if self.depth > MAX_DEPTH:
             message = f"a plan must be at most {MAX_DEPTH} levels deep, got {self.depth}"
             raise InvalidArgument(message, argument="plan")
@@ -113,6 +115,9 @@ class Node(ABC):
     @abstractmethod
     def from_fields(cls, fields: Fields) -> Node:
         """The node made of these values, checked like arguments; removes the keys that it reads."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a plan cannot be changed: {name} stays as it is")
 
     # --- building
 

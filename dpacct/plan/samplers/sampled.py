@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpacct.declare.number import literal, shown, text
+from dpacct.declare.number import literal, shown
 from dpacct.declare.record import Record
 from dpacct.declare.words import SAMPLING
 from dpacct.errors import InvalidArgument, Unsupported
@@ -124,9 +124,10 @@ class Sampler(Record, ABC):
 
         return self.pairs(Pair.together(parts), adjacency)
 
-    def holding(self, mechanism: Mechanism) -> Leaf:
+    def holding(self, mechanism: Mechanism) -> SampledRelease:
         """One release of a mechanism on a sample, as a leaf."""
-        return mechanism if self.rate == 1 else SampledRelease(self, mechanism)
+        needs_pair(mechanism)
+        return SampledRelease(self, mechanism)
 
     def within(self, outer: Sampler) -> Self | None:
         """The one sampler equal to this one on a sample of the other; None if there is none.
@@ -138,14 +139,20 @@ class Sampler(Record, ABC):
 
     def check_inner(self, leaf: Leaf) -> None:
         """Raise `Unsupported` for a leaf that may not run, beside others, on a sample of this kind."""
-        if not leaf.has_pairs:
-            message = f"{leaf!r} cannot be amplified by sampling: it has no dominating pair"
-            raise Unsupported(message, argument="plan")
+        needs_pair(leaf)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(literal, self.settings.values()))})"
 
 
+def needs_pair(leaf: Leaf) -> None:
+    """Raise `Unsupported` for a leaf of which only moments are known: they give no bound for a sample."""
+    if not leaf.has_pairs:
+        message = f"{leaf!r} cannot be amplified by sampling: it has no dominating pair"
+        raise Unsupported(message, argument="plan")
+
+
+@dataclass(frozen=True, repr=False)
 class OnSample(Node):
     """Base of the two nodes below: a sampler, and the plan on its sample."""
 
@@ -177,8 +184,7 @@ class OnSample(Node):
 
     def fields(self) -> Fields:
         """The sampler's parameters, and what runs on the sample."""
-        settings = {name: text(value) for name, value in self.sampler.settings.items()}
-        return {**settings, "of": nested(self.node)}
+        return {**self.sampler.written(), "of": nested(self.node)}
 
     @classmethod
     def from_fields(cls, fields: Fields) -> Node:
@@ -186,12 +192,8 @@ class OnSample(Node):
         raise InvalidArgument(f"a sampled plan must name its sampler, got {fields!r}")
 
 
-@dataclass(frozen=True, repr=False)
 class Sampled(OnSample):
     """A plan on one sample that is drawn once, and held while all of it runs."""
-
-    sampler: Sampler
-    node: Node
 
     def gather(self) -> Mapping[Leaf, int]:
         """The releases: a single leaf, or those of the plan itself if the rate is 1.
@@ -209,16 +211,17 @@ class Sampled(OnSample):
         return {leaf.in_sample(self.sampler): 1}
 
 
-@dataclass(frozen=True, repr=False)
 class SampledRelease(OnSample, Leaf):
     """One release of one mechanism on a sample: a leaf."""
 
-    sampler: Sampler
     node: Mechanism
 
     def gather(self) -> Mapping[Leaf, int]:
         """This release, or the mechanism if the rate is 1."""
-        return {self.node.in_sample(self.sampler): 1}
+        if self.sampler.rate == 1:
+            return {self.node: 1}
+        needs_pair(self.node)
+        return {self: 1}
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The mechanism's pair, amplified."""
@@ -232,11 +235,9 @@ class SampledRelease(OnSample, Leaf):
 
     def in_sample(self, sampler: Sampler) -> Leaf:
         """This release on a sample of a sample; raises `Unsupported` for two kinds of sample."""
-        if sampler.rate == 1:
-            return self
         both = self.sampler.within(sampler)
         if both is not None:
-            return self.node.in_sample(both)
+            return both.holding(self.node)
         return on_one_sample(sampler, self)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
@@ -249,16 +250,12 @@ class SampledRelease(OnSample, Leaf):
         return (*self.node.citations(), *self.sampler.citations())
 
 
-@dataclass(frozen=True, repr=False)
 class NestedRelease(OnSample, Leaf):
     """Everything that a plan releases on one held sample.
 
     The law of the plan's composition is computed as one pair, and that is amplified: rates of samples
     that are held one inside the other are never multiplied over the steps.
     """
-
-    sampler: Sampler
-    node: Node
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The plan's pair, amplified; raises `Unsupported` where a leaf of it has none."""
@@ -267,8 +264,6 @@ class NestedRelease(OnSample, Leaf):
 
     def in_sample(self, sampler: Sampler) -> Leaf:
         """On a sample of the sample's: one more level, or one sampler worth both."""
-        if sampler.rate == 1:
-            return self
         both = self.sampler.within(sampler)
         if both is not None:
             return NestedRelease(both, self.node)
