@@ -223,6 +223,9 @@ class SharedNoise(ClientLevel):
             yield from attempted(message)
 
 
+# --- the papers' algorithms
+
+
 class DPFed(ClientLevel):
     """Clients' updates stay in a ball of radius G, the server sums a sample and adds N(0, nu^2).
 

@@ -94,6 +94,8 @@ def last_sync_epsilon(
     return crossing(excess, most)[1]
 
 
+# --- Theorem 1 as printed
+
 _HALF = 2**18
 # variance that the mesh may add, over the reach: about a thousandth of epsilon
 _COARSE = 4e-3
@@ -155,6 +157,8 @@ def _solved(one_round: Floats, law: Lattice, rounds: int, delta: float) -> float
     high = float(law.loss[-1])
     return math.inf if excess(high) > 0.0 else crossing(excess, high)[1]
 
+
+# --- a proof
 
 MOST_TERMS = 600
 """The most terms of one sum: each needs a proof for its number of rounds."""
@@ -250,6 +254,8 @@ class Rounds:
             basis=(*answer.basis, MEAN_OF_ROUNDS),
         )
 
+
+# --- the plan
 
 _COUNT = Integer(1, 10**12)
 _ROUNDS = Integer(1, 10**9)

@@ -162,6 +162,8 @@ class Client(Record):
         return calibrate(build, epsilon=self.epsilon, delta=self.delta, **search)
 
 
+# --- all clients
+
 _ROUNDS = Integer(1, 10**9)
 
 

@@ -120,6 +120,8 @@ def _short(number: Fraction) -> str:
     return near(number, 12)
 
 
+# --- what was charged, and how a rule decides
+
 Build = Callable[[float], Node]
 _WIDTH = 1e-9  # relative, of the noise that `noise` returns
 
@@ -294,6 +296,8 @@ class Rule(ABC):
         """As JSON values, for the line that opens an account."""
         return {"rule": self.name}
 
+
+# --- the rules
 
 _LOOP = 3  # equal releases in a row that look like a loop
 _FAR = 0.75  # of what a plan allows: a run that ends below is worth a warning

@@ -74,6 +74,8 @@ def _mark(text: bytes, previous: str) -> str:
     return hashlib.sha256(previous.encode("ascii") + text).hexdigest()
 
 
+# --- the head
+
 SECTOR = 512
 """Bytes that a disk writes together: a torn write may leave zeros from such a boundary on."""
 _TYPES = {"serial": int, "length": int, "count": int, "mark": str, "closed": bool}

@@ -204,6 +204,8 @@ def _cost(value: Fraction) -> int:
     return 3 * len(digits) + abs(int(exponent)) + (value != 1)
 
 
+# --- a statement
+
 _LEAST = 80  # characters of a derivation or a reason that says anything
 
 

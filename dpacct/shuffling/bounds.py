@@ -201,6 +201,8 @@ def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
         yield _of_delta("balle2019.hoeffding", HOEFFDING, hoeffding, eps0)
 
 
+# --- what a shuffle answers
+
 _PROFILE_BUDGET = BUDGET // 20  # of each epsilon, where many are asked
 
 

@@ -146,6 +146,8 @@ def log_characteristic(chance: float, theta: Floats) -> tuple[Floats, Floats]:
     return size, np.where(near, small, far)
 
 
+# --- the worst inputs
+
 _FIRST, _PARTS = 32, 4
 BUDGET = 40_000
 """Intervals that one question may take."""
@@ -251,6 +253,9 @@ def _cut(first: Floats, last: Floats) -> tuple[Floats, Floats]:
     starts, ends = np.concatenate(marks[:-1]), np.concatenate(marks[1:]) - 1.0
     kept = ends >= starts
     return starts[kept], ends[kept]
+
+
+# --- named inputs
 
 
 @dataclass(frozen=True)

@@ -252,6 +252,8 @@ def _with_others(
     return _mixed(letters, upper, masses, lows, highs, besides, left, rounding + 1e-8)
 
 
+# --- a mixture's delta and outcomes
+
 _AT_ONCE = 1 << 17  # outcomes of one table
 
 
@@ -314,6 +316,8 @@ def loss(a: Floats, b: Floats, fall: float | Floats, gap: float | Floats) -> Flo
     size = np.log1p(gap * np.abs(a - b) / (fall * np.maximum(a, b) + np.minimum(a, b)))
     return np.copysign(size, a - b)
 
+
+# --- beyond the table
 
 _SPREAD = 1.25  # of one level of deviations to the next
 _SHRINK = 0.6

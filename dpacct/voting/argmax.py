@@ -261,6 +261,8 @@ def _log_laplace_cdf(z: Floats) -> Floats:
     return np.asarray(np.where(z < 0.0, low, np.log1p(-0.5 * np.exp(-np.abs(z)))))
 
 
+# --- the argmax at the votes and at every neighbour's
+
 NOBODY = -1
 """No class: none loses a vote, or none gains one."""
 
@@ -376,6 +378,9 @@ def _integrated(nodes: Nodes, changed: Moves) -> tuple[Floats, Floats]:
 
 # of a log moment near 0: each of its terms is rounded
 _ROUNDING = 2e-15
+
+
+# --- the first step of confident and interactive GNMax
 
 
 @dataclass(frozen=True)

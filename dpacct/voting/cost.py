@@ -1,9 +1,9 @@
-"""What a voting run costs: whatever the votes are, by the theorems about agreement, and exactly.
+"""The cost of a voting run: for any votes, by the theorems about agreement, and exactly; and of each query.
 
-The theorems' bounds depend on the votes through one number, an upper bound of the chance that another class
-than the leader wins (and, with screening, the largest count). They grow with that number; so where there are
-very many different ones they are rounded up to a fine grid, and each grid point is computed once: fast for
-millions of queries.
+The theorems' Rényi bounds depend on the votes through one number, an upper bound of the probability that
+another class than the leader wins (and, with screening, the largest count). They grow with that number; so
+where there are very many different ones they are rounded up to a fine grid, and each grid point is computed
+once: fast for millions of queries.
 """
 
 from __future__ import annotations
@@ -164,6 +164,9 @@ def _rounded_up(log_q: Floats, fineness: float) -> Floats:
     return np.asarray(np.ceil(log_q / step) * step)
 
 
+# --- each query
+
+
 @dataclass(frozen=True)
 class PerQuery:
     """Columns with one entry a query, in the order of the votes.
@@ -233,6 +236,8 @@ class PerQuery:
 
 COLUMNS = ("query", *(each.name for each in fields(PerQuery)))
 
+
+# --- a whole run
 
 _ORDERS = 1.0 + np.geomspace(0.02, 1e6, 140)
 _FINER = 13

@@ -55,6 +55,9 @@ if TYPE_CHECKING:
     Rest = Callable[[Floats], Floats]
     Law = tuple[str, Places, Floats, Floats]
 
+
+# --- agents that spread their votes
+
 _BOX_ROUNDING = 1e-13
 _FEW_OUTCOMES = 11  # outcomes of which all sets are looked at
 
@@ -136,6 +139,8 @@ def _curve(q: Floats, masses: Floats, start: float) -> tuple[Floats, Floats]:
     x[-1] = 1.0
     return x, np.append(start, start + np.cumsum(masses[order]))
 
+
+# --- a side of the question, and its composition
 
 ROUNDING = 4e-15
 """What the probabilities of a histogram may be off by, together: granted to an infinite loss."""
@@ -440,6 +445,8 @@ def _slopes(run: Floats, rise: Floats, height: Floats) -> tuple[Floats, Floats]:
         slope = np.where(clear, rise / np.maximum(run, 1e-320), -1.0)
     return np.where(np.isnan(slope), -1.0, slope), rise
 
+
+# --- all sides of given votes
 
 _ORDERS = 22
 _ROWS = 400

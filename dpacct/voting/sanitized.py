@@ -325,6 +325,8 @@ def _between(table: Floats, row: Places, first: Places, last: Places) -> Floats:
     return result
 
 
+# --- the release
+
 RELEASE_ORDER = Real(1, 10**5, "right", typical=(2, 64))
 CONFIDENCE = Real("0.5", 1, "left")
 _SANITIZED_ORDERS = 1.0 + np.geomspace(0.05, 3000.0, 400)

@@ -1,8 +1,8 @@
-"""Votes: one histogram a query, checked once; read from a file; sorted, and alike ones taken together.
+"""Votes: one histogram a query, checked once; read from a file; sorted, with equal queries grouped.
 
-And whose data is protected, and how far it can move the votes: AE-DPFL, Theorem 11 with the sensitivities it
-should have (docs/theory/voting.md). All is counted in shares of a vote: whole votes where each voter has one,
-k-th parts where an agent's vote is the mean of its k nearest neighbours' labels.
+And whose data is protected, and how far it can move the votes: AE-DPFL, Theorem 11 with the sensitivities
+it should have (docs/theory/voting.md). All is counted in shares of a vote: whole votes where each voter has
+one, k-th parts where an agent's vote is the mean of its k nearest neighbours' labels.
 """
 
 from __future__ import annotations
@@ -168,6 +168,8 @@ def _table(values: Any, argument: str) -> NDArray[Any]:
     return table
 
 
+# --- from a file
+
 _MAGIC = b"\x93NUMPY"
 
 
@@ -263,6 +265,9 @@ def _line_by_line(lines: list[str], skip: int, argument: str, whole: bool) -> An
     return rows
 
 
+# --- sorted, and equal queries together
+
+
 @dataclass(frozen=True)
 class Histograms:
     """Counts of each query in shares, the largest first, and with them n - b where there is a baseline."""
@@ -333,6 +338,8 @@ def alike(table: Counts) -> tuple[Places, Places, Places]:
     rank[place] = np.arange(place.size)
     return first[place], rank[which], count[place]
 
+
+# --- neighbours
 
 LEVELS = ("agent", "instance")
 NEIGHBOURS = Integer(1, 10**6, typical=(1, 100))

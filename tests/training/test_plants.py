@@ -14,12 +14,11 @@ import pytest
 import torch
 
 import dpacct as dp
-from dpacct_training import plan as sampling
 from dpacct_training.algorithms.averages import DPFed, FedAvg
 from dpacct_training.keys import Child, Keys
 from dpacct_training.models.linear import Linear
 from dpacct_training.noise import Gaussian, Noise
-from dpacct_training.plan import Plan
+from dpacct_training.plan import Plan, Sample, poisson
 from dpacct_training.run import Run
 from dpacct_training.site import Host, Site
 from tests.training import laws
@@ -210,9 +209,9 @@ def same_coins_every_round(patch: Patch) -> None:
 
 
 def coins_at_twice_the_rate(patch: Patch) -> None:
-    def doubled(self: Plan, round: int, keys: Keys) -> sampling.Sample:
+    def doubled(self: Plan, round: int, keys: Keys) -> Sample:
         rate = self.cohort.rate * 2
-        return sampling.poisson(self.cohort.clients, rate, keys.stream("sample", round=round))
+        return poisson(self.cohort.clients, rate, keys.stream("sample", round=round))
 
     patch.setattr(Plan, "sample", doubled)
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from dpacct_training import plan as sampling
 from dpacct_training.keys import Keys, Stream
+from dpacct_training.plan import fixed_size, poisson
 
 
 def test_words_are_aes_of_a_counter() -> None:
@@ -62,7 +62,7 @@ def test_each_purpose_round_and_client_has_its_own_stream() -> None:
 @given(st.fractions(0, 1).filter(lambda q: q > 0), st.integers(1, 300), st.integers(0, 2**32))
 def test_coins_by_brute_force(rate: Fraction, population: int, seed: int) -> None:
     keys = Keys.from_seed(seed)
-    sample = sampling.poisson(population, rate, keys.stream("sample"))
+    sample = poisson(population, rate, keys.stream("sample"))
     words = keys.stream("sample").words(population).tolist()
     # a word wins where it is below rate * 2^64, rounded down: never above the accounted rate
     wanted = [i for i, w in enumerate(words) if rate == 1 or w < math.floor(rate * 2**64)]
@@ -73,7 +73,7 @@ def test_coins_by_brute_force(rate: Fraction, population: int, seed: int) -> Non
 @given(st.integers(1, 300), st.data())
 def test_a_fixed_size_is_that(population: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(1, population))
-    got = sampling.fixed_size(population, size, Keys.from_seed(0).stream("sample")).clients
+    got = fixed_size(population, size, Keys.from_seed(0).stream("sample")).clients
     assert len(set(got.tolist())) == size
     assert np.all(np.diff(got) > 0) and got[0] >= 0 and got[-1] < population
 
@@ -83,7 +83,7 @@ def test_every_subset_is_as_likely() -> None:
     keys, draws = Keys.from_seed(5), 4000
     seen: dict[tuple[int, ...], int] = {}
     for n in range(draws):
-        pair = tuple(sampling.fixed_size(5, 2, keys.stream("sample", round=n)).clients.tolist())
+        pair = tuple(fixed_size(5, 2, keys.stream("sample", round=n)).clients.tolist())
         seen[pair] = seen.get(pair, 0) + 1
     assert len(seen) == 10
     assert sum((n - draws / 10) ** 2 for n in seen.values()) / (draws / 10) < 27.9
@@ -92,8 +92,7 @@ def test_every_subset_is_as_likely() -> None:
 def test_coins_come_up_as_often_as_they_should() -> None:
     keys = Keys.from_seed(9)
     sizes = [
-        sampling.poisson(1000, Fraction(1, 20), keys.stream("sample", round=n)).size
-        for n in range(400)
+        poisson(1000, Fraction(1, 20), keys.stream("sample", round=n)).size for n in range(400)
     ]
     assert np.mean(sizes) == pytest.approx(50, abs=4 * math.sqrt(47.5 / 400))
     assert np.var(sizes) == pytest.approx(47.5, rel=0.3)

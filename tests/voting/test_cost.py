@@ -197,16 +197,16 @@ def test_many_kinds_are_bounded_from_above() -> None:
     part, whole = gnmax.cost(votes, 1e-5, exact=100), gnmax.cost(votes, 1e-5)
     assert "exact for 100 of" in part.why and part.exact is not None
     assert upper(whole.exact) < upper(part.exact) <= upper(part.data_dependent)
-    from dpacct.voting import cost as bounds
+    from dpacct.voting import cost
 
-    kinds = bounds.MOST_KINDS
+    kinds = cost.MOST_KINDS
     orders = np.array([2.0, 10.0])
     try:
-        bounds.MOST_KINDS = 10
-        rough = bounds.Bounds(part.bounds.histograms, part.bounds.level, part.bounds.noise)
+        cost.MOST_KINDS = 10
+        rough = cost.Bounds(part.bounds.histograms, part.bounds.level, part.bounds.noise)
         total = rough.total(orders)
     finally:
-        bounds.MOST_KINDS = kinds
+        cost.MOST_KINDS = kinds
     fine = part.bounds.total(orders)
     assert (fine <= total * (1 + 1e-12)).all() and (total <= fine * 1.02).all()
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.voting import sanitized as sensitivity
+from dpacct.voting import sanitized
 from dpacct.voting.argmax import GaussianNoise, LaplaceNoise
 from dpacct.voting.published import publication
 from dpacct.voting.sanitized import Steps, reach, smooth_sensitivity
@@ -93,7 +93,7 @@ def test_it_is_smooth(
 
     def cost_and_smooth(rows: list[list[int]]) -> tuple[float, float]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sensitivity, "_MANY", 0 if many else 10**9)
+            patch.setattr(sanitized, "_MANY", 0 if many else 10**9)
             ready = Histograms.of(np.array(rows))
             smooth = smooth_sensitivity(steps, ready, np.ones(len(rows)), beta)
         return sum(cost(steps, tuple(row)) for row in rows), smooth
@@ -210,7 +210,7 @@ def test_with_a_threshold_it_is_smooth_too(
     steps = Steps(run.noise, run.neighbouring, 4.0, 3, 0.5)
     assert run.screening is not None
     with pytest.MonkeyPatch.context() as patch:  # coarser cells, the same claims
-        patch.setattr(sensitivity, "_REAL_ROWS", 80)
+        patch.setattr(sanitized, "_REAL_ROWS", 80)
         table = replace(steps, screening=run.screening, whole=not interactive)
         assert table.cost.shape == table.local.shape
     rng = np.random.default_rng(seed)
@@ -224,7 +224,7 @@ def test_with_a_threshold_it_is_smooth_too(
 
     def both(rows: list[list[int]]) -> tuple[float, float]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sensitivity, "_REAL_ROWS", 80)
+            patch.setattr(sanitized, "_REAL_ROWS", 80)
             return judged(rows)
 
     def judged(rows: list[list[int]]) -> tuple[float, float]:
@@ -268,7 +268,7 @@ def test_windows_are_what_they_say() -> None:
     rng = np.random.default_rng(3)
     table = rng.random((23, 40))
     for per_step in (0.3, 1.0, 1.7):
-        windows = sensitivity._Windows(table)
+        windows = sanitized._Windows(table)
         place = rng.uniform(0.0, 23.0, 30)
         low = rng.integers(0, 40, 30)
         high = np.minimum(low + rng.integers(0, 40, 30), 39)
@@ -308,7 +308,7 @@ def test_interactive_and_neighbourly_runs_can_be_published(
         threshold_sigma=30 if not near else 15,
     )
     baseline = None if near else 0.4 * votes
-    monkeypatch.setattr(sensitivity, "_REAL_ROWS", 200)  # coarser cells, the same claims
+    monkeypatch.setattr(sanitized, "_REAL_ROWS", 200)  # coarser cells, the same claims
     result = gnmax.sanitized(votes, 1e-5, baseline=baseline, seed=1)
     private = gnmax.cost(votes, 1e-5, baseline=baseline, exact=False).data_dependent.upper
     whatever = gnmax.plan(500).epsilon(delta=1e-5).upper

@@ -1,4 +1,4 @@
-"""Algorithm: what a federated system is; no file, process, engine or key in sight.
+"""Algorithm: a federated system, independent of files, processes, engines and keys.
 
 `Setting` is what a run is about: a model, who holds what, what is public, what it is judged on.
 """
@@ -103,6 +103,9 @@ class Setting:
 Array = NDArray[Any]
 Arrays = dict[str, Array]
 """Named arrays: the server's state, what clients are sent, what they answer, what is released."""
+
+
+# --- algorithms
 
 
 @dataclass(frozen=True)

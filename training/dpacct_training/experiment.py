@@ -1,4 +1,4 @@
-"""Experiment: a TOML file, read into the very dataclasses that run, and prepared: the objects that run.
+"""Experiment: a TOML file, read into the very dataclasses that run, and the objects of a run built from it.
 
 One rule: a table becomes the dataclass that a field's type names; where several fit, `name` chooses;
 a key that nothing reads is an error.
@@ -285,6 +285,9 @@ def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[f"{prefix}{key}"] = value
     return flat
+
+
+# --- prepared
 
 
 @dataclass(frozen=True, kw_only=True)

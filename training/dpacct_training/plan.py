@@ -1,4 +1,4 @@
-"""Plan: who takes part, who draws which noise, and so what is accounted; nothing is said twice.
+"""Plan: who takes part and who draws which noise, from which everything accounted follows.
 
 Coins say which clients take part in a round, and which records in a step; `Records` are noisy steps inside
 a client, on its own records sampled afresh.
@@ -85,6 +85,9 @@ def accounted(node: dp.Node, scheme: str, rate: Fraction) -> dp.Node:
     return sampled
 
 
+# --- noisy steps inside a client
+
+
 @dataclass(frozen=True, kw_only=True)
 class Records:
     """What protects one record of a client: `steps` releases of `noise`, each on a fresh sample.
@@ -142,6 +145,8 @@ class Records:
         """The places of one step's records among the `held` ones: the coins that are accounted."""
         return drawn(self._sampled_by, held, self.rate, stream).clients
 
+
+# --- the whole plan
 
 SERVER, SHARES, EACH = "server", "shares", "each"
 AS_PRINTED = "as-printed"

@@ -1,7 +1,7 @@
-"""Replicate: what experiments claim, run over seeds in processes, kept, and judged; and the page of it.
+"""Replicate: run the claims of experiments over seeds in processes, store the results, judge them.
 
-A run that is kept is not run again, so that what was interrupted goes on where it was. The page, of what
-the papers claim and what was seen, is made from stored results alone.
+A stored run is not repeated, so that an interrupted study continues where it was. The page of the papers'
+claims and results is made from stored results alone.
 """
 
 from __future__ import annotations

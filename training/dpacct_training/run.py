@@ -331,6 +331,10 @@ def checked_rows(clients: Sequence[int], rows: Array | None, size: int) -> NDArr
 
 Watching = Callable[[Row, int], None]
 """Told each measurement, and how many rounds there are."""
+
+
+# --- a session
+
 _NOISE = "the noise was at least the accounted one"
 
 

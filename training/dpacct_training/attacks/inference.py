@@ -1,7 +1,7 @@
-"""Inference: who was in the training data, what somebody is like, and which client holds a record.
+"""Inference attacks: membership in the training data, an attribute of a person, the source of a record.
 
-Membership is told from the model that is released. Some worlds are shadows, whose members the attacker
-knows; some fix the thresholds; the rest are attacked, and no shadow or threshold has seen anything of them.
+Membership is told from the released model. Some worlds are shadows, whose members the attacker knows;
+some fix the thresholds; the rest are attacked, and no shadow or threshold has seen anything of them.
 
 An attribute of a person is guessed from the others, the label and the model. Most of what such attacks
 reach they reach without the model: so the same guess without it stands beside.

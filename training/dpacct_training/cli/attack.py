@@ -1,4 +1,4 @@
-"""`dpacct-train attack` and `audit`: what attackers reach, what canaries show, beside what is proved."""
+"""`dpacct-train attack` and `audit`: the success of attacks and canaries, compared with the proven bound."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The entry point of `dpacct-train`: errors are one sentence and an exit code, as in `dpacct`.
 
-And its small commands: `data` (what is there, fetch it, bring one's own, make some up) and `flower` (an
-experiment as an app of Flower's own).
+And its small commands: `data` (list, fetch, import or synthesise data sets) and `flower` (an experiment as
+a Flower app).
 """
 
 from __future__ import annotations

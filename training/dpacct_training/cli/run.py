@@ -1,4 +1,4 @@
-"""`dpacct-train run` and `replicate`: an experiment, a sweep, or all that the papers claim, with progress.
+"""`dpacct-train run` and `replicate`: an experiment, a sweep, or the papers' claims, judged over seeds.
 
 Progress is on standard error: bars on a terminal, a line now and then elsewhere.
 """

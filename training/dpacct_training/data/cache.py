@@ -1,6 +1,6 @@
-"""Where fetched data lie, and how they get there: checked first, whole or not at all.
+"""The cache of data sets, written atomically after a check of the hash.
 
-Named members out of an archive's bytes; no code of the archive runs, nothing else is unpacked.
+Named members are read out of an archive's bytes; no code of the archive runs, nothing else is unpacked.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Engines by name: where the clients' training runs. Algorithms do not know of them.
+"""Engines by name: where the clients' training runs, which algorithms do not know.
 
-An engine carries tasks to hosts and replies back, and knows nothing else. Here are the two of this machine.
+An engine carries tasks to hosts and replies back. Here are the two engines for one machine.
 """
 
 from __future__ import annotations
