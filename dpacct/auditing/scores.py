@@ -316,7 +316,8 @@ def read_csv(path: str, score: str = "score", included: str = "included") -> tup
     wanted = ["guess" if guesses else score, included]
     for name in wanted:
         if name not in names:
-            message = f"scores must have the columns {' and '.join(wanted)}, got {heading[:60]!r}"
+            columns = " and ".join(name[:40] for name in wanted)
+            message = f"scores must have the columns {columns}, got {heading[:60]!r}"
             raise InvalidArgument(message + did_you_mean(name, names), argument="scores")
     table = _table(lines, [names.index(name) for name in wanted])
     return Scores.read(table[:, 0], table[:, 1], wanted[0]), guesses

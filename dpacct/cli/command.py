@@ -356,6 +356,9 @@ class DeclaredCommand(click.Command):
                 parameters |= {*Steps.parameters, *Meaning.parameters, *Target.parameters}
             if name is not None and name in parameters - positional:
                 error.argument = self.declared.option(name)
+                if error.message.startswith(f"{name} must "):
+                    error.message = error.argument + error.message.removeprefix(name)
+                    error.args = (error.message,)
             raise
 
 

@@ -138,11 +138,14 @@ def _usage(error: click.ClickException) -> Failure:
 
 def _meant(option: str, command: click.Command) -> str:
     """The message for an option that a command does not have."""
-    listed = [opt for p in command.params if isinstance(p, click.Option) for opt in p.opts]
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    listed = [word for each in options for word in (*each.opts, *each.secondary_opts)]
     if not isinstance(command, DeclaredCommand):
         return f" before the command's name{did_you_mean(option, [*listed, '--help'])}"
     if option.lstrip("-").replace("-", "_") in command.declared.hidden() - {"json"}:
         return ", which dpacct eps has"
+    if option in ("--quiet", "-q"):
+        return ": its answer is not a single number"
     return did_you_mean(option, [*listed, "--help"], command.known_as)
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 20
 _ALSO = {"normal": "gaussian"}
-_PLAIN = re.compile(r"[+-]?(\d[\d_]*\.?[\d_]*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_PLAIN = re.compile(r"[+-]?(\d[\d_]*(?:\.[\d_]*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @cache

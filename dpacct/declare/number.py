@@ -32,7 +32,7 @@ _MAX_DIGITS = 4000
 _MAX_BITS = 13_288  # as many
 _MAX_CHARACTERS = 200  # of an expression; a plain number or ratio may be as long as its digits
 
-_LITERAL = re.compile(r"([+-]?)(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE]([+-]?\d+))?", re.ASCII)
+_LITERAL = re.compile(r"([+-]?)(\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE]([+-]?\d+))?", re.ASCII)
 _EXPRESSION = re.compile(r"[0-9eE_.+\-*/^()\s]*", re.ASCII)
 _NOT_FINITE = {"nan", "inf", "infinity", "oo", "∞"}
 _HINT = "which is not a number or an expression such as 1e-5, 256/60000 or 1000^-1.1"

@@ -208,7 +208,7 @@ class Store:
         self._process = os.getpid()
 
     def _unopened(self, why: str | None) -> InvalidArgument:
-        message = f"the ledger {str(self.path)!r} cannot be opened: {why}"
+        message = f"the ledger {shown(str(self.path), 200)} cannot be opened: {why}"
         return InvalidArgument(message, argument="path")
 
     def __del__(self) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 import dpacct as dp
-from tests.cli.runner import Run, line
+from tests.cli.runner import Run, line, run
 
 EPS = "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5"
+HUGE = "9" * 10**5
 UNIFORM = "eps --sigma 1 --sampling uniform --rate .1 --steps 2 --delta .1"
 
 
@@ -114,6 +117,35 @@ def test_an_unreachable_target(command: str) -> None:
     is_one_sentence(failed)
     entry = line(command + " --json").json["error"]
     assert entry["code"] == 4 and entry["kind"] == "unreachable"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ledger", HUGE, "no.ledger"),
+        ("ledger", "show", HUGE),
+        ("eps", "--sigma", HUGE, "--delta", "1e-5"),
+        ("audit", "docs/examples/scores.csv", "--score", HUGE),
+        ("audit", "docs/examples/scores.csv", "--thresholds", "1e400"),
+        ("theorems", "eval", "dp_fed_ls.lemma2", f"tau={HUGE} "),
+    ],
+)
+def test_a_hundred_thousand_digits_are_refused_at_once(words: tuple[str, ...]) -> None:
+    started = time.process_time()
+    failed = run(*words)
+    assert failed.code == 2
+    is_one_sentence(failed)
+    assert time.process_time() - started < 2
+
+
+def test_the_number_that_is_printed_quietly_is_the_first_of_the_screen() -> None:
+    plan = "--sigma 1.1 --rate 0.01 --steps 1000"
+    assert (
+        line(f"compare {plan} --delta 1e-5 -q").stdout
+        == line(f"eps {plan} --delta 1e-5 --method exact -q").stdout
+    )
+    accuracy = float(line(f"risk {plan} --quiet").stdout)
+    assert f"right in at most {100 * accuracy:.4g}" in line(f"risk {plan}").stdout
 
 
 def test_stray_words() -> None:

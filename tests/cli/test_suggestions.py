@@ -91,6 +91,9 @@ def test_completion_answers(words: str, expected: str) -> None:
     ("typed", "says"),
     [
         ("help", "did you mean --help?"),
+        ("tables --no-trut", "did you mean --no-truth?"),
+        ("tables nan", "paper must be one of"),
+        ("curve --sigma 1 -q", "dpacct curve has no option -q: its answer is not a single number"),
         ("noise --sigma 1 --eps 1 --delta 1e-5", "no option --sigma, which dpacct eps has"),
         ("federated --delta 1e-5 --clients 9", "needs --batch-size, --records, --local-steps and"),
         (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dpacct.cli.command import Command, File
 from dpacct.cli.output import ExitStatus, Result, payload
 from dpacct.declare.domain import PURE_DELTA, SEED, Real, Text, Word
-from dpacct.declare.number import NotANumber, number
+from dpacct.declare.number import exact, fits
 from dpacct.declare.record import Maybe, Parameter, Several, Usage
 from dpacct.declare.words import Meaning
 
@@ -117,16 +117,14 @@ class Audit(Command):
 
 def _thresholds(said: str) -> str | list[float]:
     """The rule for the thresholds: a word or numbers."""
-    parts = said.split(",")
-    try:
-        return [float(number(part.strip())) for part in parts]
-    except (NotANumber, ValueError):
-        if len(parts) > 1:
-            raise Usage(
-                f"--thresholds must be numbers, or a word, got {said[:40]!r}",
-                argument="--thresholds",
-            ) from None
+    numbers = [exact(part) for part in said.split(",")]
+    if numbers == [None]:
         return said
+    values = [float(each) for each in numbers if each is not None and fits(each)]
+    if len(values) < len(numbers):
+        message = f"--thresholds must be numbers, or a word, got {said[:40]!r}"
+        raise Usage(message, argument="--thresholds")
+    return values
 
 
 def _lines(audit: Found) -> Iterator[str]:

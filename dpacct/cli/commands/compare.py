@@ -6,8 +6,10 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpacct.answer.answer import relation, safe_number
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result, must_be_finite, within
+from dpacct.cli.question import QUIET
 from dpacct.cli.words import sizes
 from dpacct.declare.record import Exclusive, Parameter, Usage
 from dpacct.declare.words import Target
@@ -29,6 +31,8 @@ class Compare(Command):
     heading = "Target"
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()
+    quiet: Parameter[bool] = QUIET.but(means="print the first method's safe number alone")
+    headings = dict.fromkeys(("quiet",), "Output")
     examples = (
         "compare --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
         "compare --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5",
@@ -43,13 +47,14 @@ class Compare(Command):
         answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
         gaps = [_gap(answer, first) for answer in answers]
         return Result(
-            lambda: _body(answers, gaps, stated.notes), lambda: self._lines(answers, gaps, stated)
+            lambda: _body(answers, gaps, stated.notes),
+            lambda: self._lines(answers, gaps, stated),
+            lambda: [safe_number(first)],
         )
 
     def _lines(
         self, answers: tuple[Answer, ...], gaps: list[float | None], stated: Stated
     ) -> list[str]:
-        from dpacct.answer.answer import relation, safe_number
         from dpacct.cli.screens import (
             KNOWN,
             aligned,

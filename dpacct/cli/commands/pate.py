@@ -139,7 +139,7 @@ class Pate(Command):
                 cost.per_query.write_csv(sys.stdout if to_stdout else self.per_query)
             except (OSError, ValueError) as error:
                 why = (getattr(error, "strerror", None) or str(error)).lower()
-                message = f"cannot write {self.per_query!r}: {why}"
+                message = f"cannot write {self.per_query[:80]!r}: {why}"
                 raise Usage(message, argument="--per-query") from None
         if to_stdout:
             return Result(lambda: None, list, list, notes=[f"note: {SECRET}."])
@@ -191,6 +191,12 @@ class Pate(Command):
                 option = self.option(name)
                 message = f"--mechanism {self.mechanism} takes --{noise}, not {option}"
                 raise Usage(message, argument=option)
+        if (self.threshold is None) != (self.threshold_sigma is None):
+            lone, other = "--threshold", "--threshold-sigma"
+            if self.threshold is None:
+                lone, other = other, lone
+            message = f"--threshold and --threshold-sigma must be given together, got {lone} alone"
+            raise Usage(message, argument=other)
         said = {name: self.values[name] for name in kind.parameters}
         return kind.read(said, self.option)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpacct.answer.answer import safe_number
 from dpacct.cli.command import Command
 from dpacct.cli.commands.noise import CHANCE
 from dpacct.cli.output import Result, within
+from dpacct.cli.question import QUIET
 from dpacct.declare.record import Maybe, Parameter, Several
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ class Risk(Command):
         "also bound a reconstruction that succeeds with this probability without the release",
         "K",
     )
+    quiet: Parameter[bool] = QUIET.but(means="print the accuracy alone, in full, for scripts")
+    headings = dict.fromkeys(("quiet",), "Output")
     examples = (
         "risk --sigma 1.1 --rate 0.01 --steps 1000",
         "risk --sigma 1.1 --rate 0.01 --steps 1000 --fpr 0.001 --fpr 1e-5 --prior 0.01",
@@ -80,7 +84,9 @@ class Risk(Command):
                 body | {"plan": node.to_dict()} | ({"notes": stated.notes} if stated.notes else {})
             )
 
-        return Result(body, lambda: self._lines(stated, general, rates))
+        return Result(
+            body, lambda: self._lines(stated, general, rates), lambda: [safe_number(accuracy)]
+        )
 
     def _lines(
         self,
