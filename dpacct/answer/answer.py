@@ -378,6 +378,22 @@ DIGITS = 12
 _TIGHT = 1e-9
 
 
+KNOWN = {
+    Strength.PROVED: "proved",
+    Strength.CONVERGED: "computed, not proved",
+    Strength.BOUND: "an upper bound from a theorem; the truth may be lower",
+    Strength.PUBLISHED: "as the paper prints it, not verified",
+    Strength.ESTIMATE: "an estimate: it guarantees nothing",
+}
+"""How well a number is known, in a sentence."""
+PROTECTS = {
+    Adjacency.ADD_REMOVE: "one {unit}, added or removed",
+    Adjacency.REPLACE_ONE: "one {unit}, exchanged for another",
+    Adjacency.ZERO_OUT: "one {unit}, its contribution replaced by zero",
+}
+"""Which difference between two data sets stays hidden."""
+
+
 def relation(answer: Answer) -> str:
     """The sign between the quantity and its number: =, <=, >= or ~."""
     if answer.is_estimate:
@@ -465,3 +481,35 @@ def interval(answer: Answer) -> str:
     if math.isfinite(lower + upper):
         digits = told_apart(lower, upper, most=16, least=4)
     return f"[{down(lower, digits)}, {up(upper, digits)}]"
+
+
+def leading(answer: Answer, digits: int) -> str:
+    """The number of the first line, rounded to its safe side."""
+    value = float(answer)
+    if answer.is_estimate:
+        return f"about {near(value, digits)}"
+    if answer.log_value is not None and _below_floats(answer):
+        return power_of_ten(answer.log_value, "up")
+    return rounded(value, "up" if answer.safe_end == "upper" else "down", digits)
+
+
+def certainty(answer: Answer) -> str:
+    """One line on how well the answer is known."""
+    sentence = KNOWN[answer.strength]
+    if answer.is_estimate:
+        return sentence
+    if answer.lower is None and answer.strength >= Strength.CONVERGED:
+        return f"{sentence}: the least {answer.quantity} that holds is at most this"
+    ends = bracket(answer, 12)
+    if not ends or answer.lower is None:
+        return sentence
+    sentence = sentence.partition(";")[0]
+    if is_tight(answer):
+        return f"{sentence}: the least {answer.quantity} that holds lies {ends}"
+    least = f"the least {answer.quantity} that holds"
+    return f"{sentence}: {least} is at most this and at least {down(answer.lower, 4)}"
+
+
+def protected(answer: Answer) -> str:
+    """Which difference between two data sets stays hidden, of which unit."""
+    return PROTECTS[answer.adjacency].format(unit=answer.unit)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from dpacct.answer.answer import Answer
 from dpacct.answer.ask import Boundary, ask, strict
 from dpacct.declare.domain import RATE, STEPS, Real
-from dpacct.declare.number import Number, ln
+from dpacct.declare.number import Number, ln, short
 from dpacct.declare.words import EFFORT, Steps
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.vocabulary import Adjacency, Side, Strength
@@ -80,8 +80,8 @@ def search(
     safe, unsafe, missed = trials.boundary()
     if safe is None:
         message = (
-            f"no {name} from {low:g} to {high:g} meets epsilon {target[0]:g} at "
-            f"delta {math.exp(target[1]):.6g}"
+            f"no {name} from {low:g} to {high:g} meets epsilon {short(epsilon)} at "
+            f"delta {short(delta)}"
         )
         raise Unreachable(message, argument=name)
     witness = trials.answer(safe)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -91,10 +91,17 @@ class AskedOfPlan(Asked):
             answer = replace(answer, alternatives=alternatives(question, plan, but=answer.method))
         return answer
 
-    def answered(
-        self, screen: Screen, stated: Stated, asked: Mapping[str, Fraction], **sought: object
-    ) -> Result:
-        """The result as shown; the plan is saved on request."""
+    def answered_of_plan(self, question: Question) -> Result:
+        """The result of a question about the plan that the line states."""
+        from dpacct.cli.screens import of_answer
+
+        stated = self.stated()
+        answer = self.ask(question, stated.plan(), beside=self.as_json)
+        return self.answered(of_answer(answer, question.settings), stated)
+
+    def answered(self, screen: Screen, stated: Stated, **sought: object) -> Result:
+        """The result as shown; the plan is saved on request, with the noise or steps that were sought."""
+        asked = screen.asked
         if (self.digits or 0) > 15:
             extra = screen.answer.extra
             proven = f"proven: between {extra['lower_decimal']} and {extra['upper_decimal']}"
@@ -113,4 +120,4 @@ class AskedOfPlan(Asked):
         if size is not None and delta is not None and delta * size > 1:
             unit = stated.meaning.unit or "record"
             notes.append(f"delta is above 1 / {size}: it belongs well below one over the {unit}s")
-        return self.shown(replace(screen, asked=asked), notes)
+        return self.shown(screen, notes)

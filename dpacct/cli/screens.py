@@ -9,10 +9,20 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.answer import bracket, grade, is_tight, relation, safe_number
+from dpacct.answer.answer import (
+    KNOWN,
+    bracket,
+    certainty,
+    grade,
+    is_tight,
+    leading,
+    protected,
+    relation,
+    safe_number,
+)
 from dpacct.cli import output
 from dpacct.cli.output import Result
-from dpacct.declare.number import Direction, fits, power_of_ten, rounded
+from dpacct.declare.number import fits, rounded, short
 from dpacct.declare.number import text as exact_text
 from dpacct.vocabulary import Strength
 
@@ -22,13 +32,6 @@ if TYPE_CHECKING:
     from dpacct.plan.node import Node
 
 WIDTH = 100
-KNOWN = {
-    Strength.PROVED: "proved",
-    Strength.CONVERGED: "computed, not proved",
-    Strength.BOUND: "an upper bound from a theorem; the truth may be lower",
-    Strength.PUBLISHED: "as the paper prints it, not verified",
-    Strength.ESTIMATE: "an estimate: it guarantees nothing",
-}
 _NAMES = {"rdp": "RDP", "clt": "the central limit"}
 
 
@@ -57,7 +60,7 @@ class Screen:
         """The lines of the first screen."""
         answer, plan, trust = self.answer, self.plan, self.trust
         if answer.tree is not None:
-            from dpacct.report.words import phrase, trusted
+            from dpacct.plan.words import phrase, trusted
 
             plan = plan or phrase(answer.tree)
             trust = trusted(answer.tree) if trust is None else trust
@@ -92,16 +95,11 @@ class Screen:
         return Result(body, lines, quiet, answer)
 
 
-def of_epsilon(answer: Answer, delta: Fraction) -> Screen:
-    """The screen of an epsilon at a delta."""
-    head = f"epsilon {leading(answer, 4)}    at delta {short(delta, 'up')}"
-    return Screen(answer, head, certainty(answer, "epsilon"), asked={"delta": delta})
-
-
-def of_delta(answer: Answer, epsilon: Fraction) -> Screen:
-    """The screen of a delta at an epsilon."""
-    head = f"delta {leading(answer, 4)}    at epsilon {short(epsilon, 'up')}"
-    return Screen(answer, head, certainty(answer, "delta"), asked={"epsilon": epsilon})
+def of_answer(answer: Answer, asked: Mapping[str, Fraction]) -> Screen:
+    """The screen of an epsilon at a delta, or the other way about."""
+    ((name, value),) = asked.items()
+    head = f"{answer.quantity} {leading(answer, 4)}    at {name} {short(value, 'up')}"
+    return Screen(answer, head, certainty(answer), asked=asked)
 
 
 def of_eps0(answer: Answer, target: str) -> Screen:
@@ -115,14 +113,9 @@ def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
     kind, shown, name = stated.kind, answer, answer.quantity
     means = kind.parameters[kind.sought].means
     if "noise_multiplier" in answer.extra:
-        factor, name = (
-            answer.adjacency.clip_factor,
-            "noise multiplier",
-        )  # 1 or 2: the products are exact
-        means = (
-            f"{kind.parameters['noise_multiplier'].means}: what Opacus, Flower, TF Privacy and JAX"
-        )
-        means += " Privacy take"
+        name, factor = "noise multiplier", answer.adjacency.clip_factor  # 1 or 2: exact products
+        libraries = "what Opacus, Flower, TF Privacy and JAX Privacy take"
+        means = f"{kind.parameters['noise_multiplier'].means}: {libraries}"
         ends = [None if end is None else factor * end for end in (answer.lower, answer.upper)]
         shown = replace(answer, value=factor * answer.value, lower=ends[0], upper=ends[1], extra={})
     more = [f"({means})"]
@@ -165,8 +158,8 @@ def _beside(answer: Answer) -> str:
     return "; ".join(differences)
 
 
-def of_steps(answer: Answer, target: str, step: str) -> Screen:
-    """A number of steps; `step` says of what."""
+def of_steps(answer: Answer, epsilon: Fraction, delta: Fraction, step: str) -> Screen:
+    """The number of steps within a target; `step` says of what."""
     count = int(answer)
     said = f"{KNOWN[answer.strength].partition(';')[0]}: {count:,} steps fit the budget"
     if answer.is_estimate:
@@ -175,68 +168,21 @@ def of_steps(answer: Answer, target: str, step: str) -> Screen:
         said += ", and one more does not"
     epochs = answer.extra.get("epochs")
     more = [f"{epochs:.6g} epochs"] if epochs is not None else []
-    plural = "" if count == 1 else "s"
-    return Screen(answer, f"{count:,} step{plural}    within {target}", said, step, more=more)
+    head = f"{count:,} step{'' if count == 1 else 's'}    within {target(epsilon, delta)}"
+    asked = {"epsilon": epsilon, "delta": delta}
+    return Screen(answer, head, said, step, more=more, asked=asked)
 
 
 def in_words(answer: Answer, *, sizes: bool = True) -> str:
     """The answer's plan in a line: 1,000 steps of Gaussian noise (sigma 1.1), each record in ..."""
-    from dpacct.report.words import phrase
+    from dpacct.plan.words import phrase
 
     return "" if answer.tree is None else phrase(answer.tree, sizes=sizes)
-
-
-def protected(answer: Answer) -> str:
-    """Which difference between two data sets stays hidden."""
-    from dpacct.report.words import PROTECTS
-
-    return PROTECTS[answer.adjacency].format(unit=answer.unit)
-
-
-def leading(answer: Answer, digits: int) -> str:
-    """The number of the first line, rounded to its safe side."""
-    safe = float(answer)
-    if answer.is_estimate:
-        return f"about {rounded(safe, 'nearest', digits)}"
-    way = "up" if answer.safe_end == "upper" else "down"
-    if answer.log_value is not None and safe < 1e-300:
-        return power_of_ten(answer.log_value, "up")
-    return rounded(safe, "up" if way == "up" else "down", digits)
-
-
-def certainty(answer: Answer, what: str) -> str:
-    """One line on how well the answer is known; `what` names its quantity."""
-    if answer.is_estimate:
-        return KNOWN[Strength.ESTIMATE]
-    said = KNOWN[answer.strength]
-    ends = bracket(answer, 12)
-    if answer.lower is None and answer.strength >= Strength.CONVERGED:
-        return f"{said}: the least {what} that holds is at most this"
-    if not ends or answer.lower is None:
-        return said
-    said = said.partition(";")[0]
-    if is_tight(answer):
-        return f"{said}: the least {what} that holds lies {ends}"
-    lower = rounded(answer.lower, "down", 4)
-    return f"{said}: the least {what} that holds is at most this and at least {lower}"
 
 
 def target(epsilon: Fraction, delta: Fraction) -> str:
     """`epsilon 8 at delta 1e-5`."""
     return f"epsilon {short(epsilon, 'up')} at delta {short(delta, 'up')}"
-
-
-def short(value: object, direction: Direction = "nearest") -> str:
-    """A number as a person types it, six digits of one that is longer; a word as it is.
-
-    What holds at an epsilon and a delta holds at larger ones: there a longer number is rounded up.
-    """
-    if not isinstance(value, Fraction | int):
-        return str(value)
-    written = exact_text(Fraction(value))
-    if fits(Fraction(value)) and (len(written) > 8 or written.startswith("0.0000")):
-        return rounded(value, direction, 6)
-    return written
 
 
 def wrapped(line: str, indent: str = "  ", hang: str = "    ") -> list[str]:

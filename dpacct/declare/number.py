@@ -344,6 +344,22 @@ def near(value: float | Fraction, digits: int = 4) -> str:
     return rounded(value, "nearest", digits)
 
 
+def short(value: object, direction: Direction = "nearest") -> str:
+    """A number as a person types it, six digits of one that is longer; a word as it is.
+
+    What holds at an epsilon and a delta holds at larger ones: there a longer number is rounded up.
+
+    >>> short(Fraction(1, 10**5)), short(Fraction(1, 3), "up"), short("client")
+    ('1e-5', '0.333334', 'client')
+    """
+    if not isinstance(value, Fraction | int):
+        return str(value)
+    written = text(value)
+    if fits(Fraction(value)) and (len(written) > 8 or written.startswith("0.0000")):
+        return rounded(value, direction, 6)
+    return written
+
+
 def power_of_ten(log_value: float, direction: Direction = "nearest", digits: int = 10) -> str:
     """A positive number that floats cannot hold, from its natural logarithm.
 

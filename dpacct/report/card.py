@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.answer import interval
+from dpacct.answer.answer import interval, protected
 from dpacct.declare.number import up
+from dpacct.plan.words import branches
 from dpacct.report.about import About
-from dpacct.report.words import PROTECTS, branches, uncovered, version
+from dpacct.report.report import uncovered, version
 
 if TYPE_CHECKING:
     from dpacct.report.report import Report
@@ -75,7 +76,7 @@ def card(report: Report) -> tuple[dict[str, Any], dict[str, str]]:
         **{path: said[key] for path, key in _FIELDS.items() if key in said},
         "privacy_loss.privacy_unit": f"{unit}-level",
         "privacy_loss.privacy_unit_details": _block(
-            f"Adjacency {answer.adjacency}: {PROTECTS[answer.adjacency].format(unit=unit)}.",
+            f"Adjacency {answer.adjacency}: {protected(answer)}.",
             f"One {unit} is {about.unit}." if about.unit else "",
         ),
         "privacy_loss.privacy_parameters": _parameters(report),

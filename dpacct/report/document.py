@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from dpacct.report.words import Branch
+    from dpacct.plan.words import Branch
 
 NO_GUARANTEE = "not a guarantee"
 """How a cell begins that takes its row out of what is claimed."""

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from dpacct.answer.answer import interval, is_bound, safe
 from dpacct.declare.number import up
+from dpacct.plan.words import branches
 from dpacct.report import contents
 from dpacct.report.document import NO_GUARANTEE, ReportDocument, ReportSection
+from dpacct.report.report import uncovered
 from dpacct.report.sources import works
-from dpacct.report.words import branches, uncovered
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer

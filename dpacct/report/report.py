@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Self
 
-from dpacct.answer.answer import is_bound
+from dpacct.answer.answer import is_bound, protected
 from dpacct.declare.domain import PURE_DELTA
-from dpacct.declare.number import Number, text
+from dpacct.declare.number import Number, text, up
 from dpacct.errors import InvalidArgument
+from dpacct.plan.words import phrase
 from dpacct.report.about import About
 from dpacct.report.assumptions import Row, read_declared
 from dpacct.report.document import ReportSection
-from dpacct.report.words import caveat, statement
-from dpacct.vocabulary import Assumption, AssumptionStatus
+from dpacct.vocabulary import Assumption, AssumptionStatus, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -29,6 +29,12 @@ SCHEMA = 1
 _DECLARE = {
     "adjacency": "add-remove, replace-one or zero-out",
     "unit": "record, user, client, device or silo",
+}
+_DIGITS = 4  # of epsilon and delta in the sentence, rounded up
+_GRADES = {
+    Strength.PROVED: "proved with interval arithmetic",
+    Strength.CONVERGED: "computed by two agreeing methods",
+    Strength.BOUND: "an upper bound from a verified theorem",
 }
 
 
@@ -181,7 +187,6 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON values, schema 1."""
         from dpacct.report.contents import fingerprint, versions
-        from dpacct.report.words import uncovered
 
         return {
             "schema": SCHEMA,
@@ -253,3 +258,74 @@ def _answer(answer: Answer) -> dict[str, Any]:
         for key, value in data.items()
         if key not in ("plan", "assumptions", "alternatives", "schema", "seconds")
     }
+
+
+# --- sentences
+
+
+def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = True) -> str:
+    """The guarantee in one sentence: for whom, under which adjacency, for which plan, and its grade.
+
+    Where it does not hold, because an assumption is violated, the sentence says so of itself.
+    """
+    output = about.output or "all outputs of the plan"
+    opening = f"Releasing {output} is"
+    if not holds:
+        opening = f"If no assumption were violated, releasing {output} would be"
+    epsilon = up(float(answer), _DIGITS)
+    private = f"{epsilon}-differentially private (pure: delta 0)"
+    if delta:
+        private = f"({epsilon}, {up(delta, _DIGITS)})-differentially private"
+    unit = str(answer.unit)
+    neighbours = protected(answer)
+    whose = f", one {unit} being {about.unit}" if about.unit else ""
+    viewer = f" against {about.viewer}" if about.viewer else ""
+    assert answer.tree is not None
+    return (
+        f"{opening} {private}{viewer}, "
+        f"{unit}-level under {answer.adjacency} adjacency ({neighbours}{whose}), for "
+        f"{phrase(answer.tree)}; the epsilon is {_GRADES[answer.strength]} (dpacct {version()})."
+    )
+
+
+def caveat(violated: int) -> str:
+    """The warning above a statement some of whose assumptions are violated."""
+    how = "one of its assumptions is" if violated == 1 else f"{violated} of its assumptions are"
+    return f"The guarantee below does not hold: {how} violated. It is what would hold if they were true."
+
+
+def version() -> str:
+    """The version of dpacct."""
+    from importlib import metadata
+
+    return metadata.version("dpacct")
+
+
+def uncovered(answer: Answer, about: About) -> tuple[str, ...]:
+    """What the guarantee does not cover, one sentence each; the plan's own words come first."""
+    stated = (
+        (
+            *("Tuning", about.tuning),
+            "Runs that chose hyperparameters on the same data compose with this one, also those that"
+            " were thrown away.",
+        ),
+        (
+            *("Preprocessing", about.preprocessing),
+            "Whatever was computed from the data before the plan is not counted.",
+        ),
+        (
+            *("Released in the clear", about.unprotected),
+            "Metrics, sample sizes and other statistics of the data have no guarantee.",
+        ),
+    )
+    return (
+        *(f"{name}: {text or f'not stated. {warning}'}" for name, text, warning in stated),
+        f"Groups: several {answer.unit}s together are protected less; k of them may see up to k times"
+        " the epsilon, and a larger delta.",
+        "Other releases: whatever else was or will be released about the same data composes with"
+        " this plan.",
+        "Inference: what is true of the population can be learnt, also about someone who took no"
+        " part.",
+        "Side channels: running times, memory, network traffic and failures are not part of the"
+        " output.",
+    )

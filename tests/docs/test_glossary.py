@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dpacct.cli.screens import KNOWN
-from dpacct.report.words import PROTECTS
+from dpacct.answer.answer import KNOWN, PROTECTS
 from dpacct.vocabulary import Adjacency, Side, Strength, Unit
 from tests.structure.project import ROOT
 

@@ -115,7 +115,7 @@ def first(screen: screens.Screen) -> Ends:
 
 
 def on_a_screen(answer: dp.Answer) -> Ends:
-    return first(screens.of_epsilon(answer, Fraction(1, 10**5)))
+    return first(screens.of_answer(answer, {"delta": Fraction(1, 10**5)}))
 
 
 def as_table(answer: dp.Answer) -> dp.Table:
@@ -182,7 +182,10 @@ def test_an_answer(form: str, answer: dp.Answer) -> None:
 def test_an_answer_below_the_floats(log_value: float) -> None:
     about = {"quantity": "delta", "method": "exact", "strength": "bound", "side": "upper"}
     answer = dp.Answer(**about, value=0.0, upper=5e-324, log_value=log_value)  # type: ignore[arg-type]
-    for text in (str(answer).split()[2], screens.of_delta(answer, Fraction(1)).head.split()[1]):
+    for text in (
+        str(answer).split()[2],
+        screens.of_answer(answer, {"epsilon": Fraction(1)}).head.split()[1],
+    ):
         assert decimal(text).ln() >= decimal(log_value)
 
 
@@ -191,8 +194,8 @@ def test_the_delta_that_stands_beside_an_epsilon(delta: Fraction) -> None:
     """A larger delta holds too, a smaller one need not; nor need a smaller epsilon."""
     answer = dp.PureDP(epsilon=1).epsilon(delta=0)
     for head in (
-        screens.of_epsilon(answer, delta).head,
-        screens.of_delta(answer, delta).head,
+        screens.of_answer(answer, {"delta": delta}).head,
+        screens.of_answer(answer, {"epsilon": delta}).head,
         screens.target(Fraction(1), delta),
     ):
         assert delta <= Fraction(head.split()[-1]) <= delta * Fraction(LOOSE)

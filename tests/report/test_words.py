@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
+from dpacct.plan.words import Branch, branches, phrase
 from dpacct.report.document import WIDTH, ReportDocument, ReportSection, escaped
 from dpacct.report.plots.chart import Axis, Band, Chart, Line
-from dpacct.report.words import Branch, branches, phrase
 from dpacct.shuffling.shuffle import Shuffle
 from dpacct.vocabulary import Strength
 from tests.plans import plans

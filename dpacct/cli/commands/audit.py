@@ -129,7 +129,8 @@ def _thresholds(said: str) -> str | list[float]:
 
 def _lines(audit: Found) -> Iterator[str]:
     """The lines of the first screen."""
-    from dpacct.cli.screens import KNOWN, aligned, labelled, protected
+    from dpacct.answer.answer import KNOWN, protected
+    from dpacct.cli.screens import aligned, labelled
     from dpacct.declare.number import rounded
 
     ins, outs = audit.scores.sizes

@@ -6,11 +6,12 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.answer import relation, safe_number
+from dpacct.answer.answer import KNOWN, protected, relation, safe_number
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.question import QUIET
 from dpacct.cli.words import sizes
+from dpacct.declare.number import short
 from dpacct.declare.record import Exclusive, Parameter, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import Unsupported
@@ -55,16 +56,7 @@ class Compare(Command):
     def _lines(
         self, answers: tuple[Answer, ...], gaps: list[float | None], stated: Stated
     ) -> list[str]:
-        from dpacct.cli.screens import (
-            KNOWN,
-            aligned,
-            in_words,
-            labelled,
-            noted,
-            protected,
-            short,
-            wrapped,
-        )
+        from dpacct.cli.screens import aligned, in_words, labelled, noted, wrapped
 
         first = answers[0]
         rows = [

@@ -45,7 +45,7 @@ class Compose(Asked):
     def answer(self) -> Result:
         """Read the file and answer its question."""
         from dpacct.answer.ask import Delta, Epsilon, ask
-        from dpacct.cli.screens import of_delta, of_epsilon
+        from dpacct.cli.screens import of_answer
         from dpacct.cli.words import read_plan
 
         file = read_plan(self.plan_file)
@@ -58,11 +58,8 @@ class Compose(Asked):
         if epsilon is not None and delta is not None:
             message = "give epsilon or delta, not both: a plan has one for each value of the other"
             raise Exclusive(message, argument="--delta")
-        if delta is not None:
-            answer = ask(Epsilon(delta), node, **self.how)
-            return self.shown(of_epsilon(answer, delta))
-        if epsilon is not None:
-            answer = ask(Delta(epsilon), node, **self.how)
-            return self.shown(of_delta(answer, epsilon))
-        message = "give --delta or --eps, or write one of them into the plan"
-        raise Usage(message, argument="--delta")
+        if delta is None and epsilon is None:
+            message = "give --delta or --eps, or write one of them into the plan"
+            raise Usage(message, argument="--delta")
+        question = Delta(epsilon) if delta is None else Epsilon(delta)
+        return self.shown(of_answer(ask(question, node, **self.how), question.settings))

@@ -29,8 +29,5 @@ class Delta(AskedOfPlan):
     def answer(self) -> Result:
         """The delta of the plan at the epsilon."""
         from dpacct.answer import ask
-        from dpacct.cli.screens import of_delta
 
-        stated = self.stated()
-        answer = self.ask(ask.Delta(self.epsilon), stated.plan(), beside=self.as_json)
-        return self.answered(of_delta(answer, self.epsilon), stated, {"epsilon": self.epsilon})
+        return self.answered_of_plan(ask.Delta(self.epsilon))

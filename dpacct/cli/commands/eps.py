@@ -35,8 +35,5 @@ class Eps(AskedOfPlan):
     def answer(self) -> Result:
         """The epsilon of the plan at the delta."""
         from dpacct.answer.ask import Epsilon
-        from dpacct.cli.screens import of_epsilon
 
-        stated = self.stated()
-        answer = self.ask(Epsilon(self.delta), stated.plan(), beside=self.as_json)
-        return self.answered(of_epsilon(answer, self.delta), stated, {"delta": self.delta})
+        return self.answered_of_plan(Epsilon(self.delta))

@@ -7,13 +7,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.answer.answer import safe_number
+from dpacct.answer.answer import KNOWN, leading, safe_number
 from dpacct.cli import federated_plan as plans
 from dpacct.cli.command import Command, File, Group
 from dpacct.cli.federated_plan import cell, number, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.question import DETAILS, QUIET
-from dpacct.cli.screens import KNOWN, Screen, aligned, leading, of_epsilon, short
+from dpacct.cli.screens import Screen, aligned, of_answer, target
 from dpacct.cli.toml_file import contents, file_name, table_of
 from dpacct.declare.number import Direction, rounded
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch, Usage
@@ -86,31 +86,30 @@ class Federated(Command):
         plan = plans.plan_of(chosen, settings)
         return self._account(plan, settings["delta"], settings.get("epsilon"))
 
-    def _account(self, plan: FederatedPlan, delta: Fraction, target: Fraction | None) -> Result:
-        quantity = "epsilon" if target is None else "sigma"
-        if target is None:
+    def _account(self, plan: FederatedPlan, delta: Fraction, epsilon: Fraction | None) -> Result:
+        if epsilon is None:
             rows = list((plan.proved_rows if self.prove else plan.rows)(delta=delta))
         else:
-            rows = [_in_words(row, plan) for row in plan.sigma_rows(epsilon=target, delta=delta)]
+            rows = [_in_words(row, plan) for row in plan.sigma_rows(epsilon=epsilon, delta=delta)]
             plan = plan.with_sigma(float(rows[0].answer))
         first = next(row for row in rows if row.notion in ("strong", "client"))
         must_be_finite(first.answer)
-        if target is None:
-            screen = of_epsilon(first.answer, delta)
+        if epsilon is None:
+            screen = of_answer(first.answer, {"delta": delta})
         else:
-            goal = f"epsilon {short(target, 'up')} at delta {short(delta, 'up')}"
+            head = f"sigma {leading(first.answer, 5)}    for {target(epsilon, delta)}"
             said = f"{KNOWN[first.answer.strength].partition(';')[0]}: with it the target is met"
-            screen = Screen(first.answer, f"sigma {leading(first.answer, 5)}    for {goal}", said)
+            screen = Screen(first.answer, head, said)
         limit = number(plan.mu_clt)
         mu = f"  mu_clt {rounded(limit or 0.0, 'nearest', 8)}; a limit, no guarantee"
         screen = replace(
             screen,
             plan=f"{plan.algorithm} ({plan.paper}); sensitivity {plan.sensitivity}",
             trust=plan.promises(),
-            below=["", *tables(rows, quantity)],
+            below=["", *tables(rows, first.answer.quantity)],
             details=[mu] if limit is not None else [],
         )
-        body = _body(plan, rows, first, float(delta), target)
+        body = _body(plan, rows, first, delta, epsilon)
         return replace(screen.result(self.details), body=lambda: body)
 
 
@@ -122,18 +121,18 @@ def _in_words(row: Row, plan: FederatedPlan) -> Row:
 
 
 def _body(
-    plan: FederatedPlan, rows: list[Row], first: Row, delta: float, target: Any
+    plan: FederatedPlan, rows: list[Row], first: Row, delta: Fraction, epsilon: Fraction | None
 ) -> dict[str, Any]:
     quantity = first.answer.quantity
     answer = first.answer.to_dict()
     body: dict[str, Any] = {
         "algorithm": plan.algorithm,
         "quantity": quantity,
-        "delta": delta,
+        "delta": float(delta),
         **{key: answer[key] for key in ("value", "lower", "upper", "side", "strength", "method")},
     }
-    if target is not None:
-        body["epsilon"] = float(target)
+    if epsilon is not None:
+        body["epsilon"] = float(epsilon)
     return body | {
         "mu_clt": number(plan.mu_clt),
         "unit": str(plan.unit),

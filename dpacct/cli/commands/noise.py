@@ -119,7 +119,8 @@ class Noise(AskedOfPlan):
 
     def answer(self) -> Result:
         """The least noise that meets the target."""
-        from dpacct.cli.screens import alternatives, of_noise, short, target
+        from dpacct.cli.screens import alternatives, of_noise, target
+        from dpacct.declare.number import short
 
         stated = self.stated(seeks_noise=True)
         if self.paste is not None and (self.epsilon is None or self.delta is None):
@@ -136,13 +137,13 @@ class Noise(AskedOfPlan):
             goal = target(**asked)
         answer = replace(answer, extra={**answer.extra, **_in_other_words(answer, stated)})
         screen = of_noise(answer, goal, stated)
-        screen = replace(screen, details=alternatives(answer))
+        screen = replace(screen, asked=asked, details=alternatives(answer))
         if self.paste is not None:
             from dpacct.cli import paste
 
             pasted = paste.lines(self.paste, answer, stated, *self._guarantee())
             screen = replace(screen, below=["", *pasted])
-        return self.answered(screen, stated, asked, **_to_save(answer, stated))
+        return self.answered(screen, stated, **_to_save(answer, stated))
 
     def _guarantee(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta; an advantage is the delta at epsilon 0."""

@@ -12,7 +12,7 @@ from dpacct.answer.answer import grade, relation, safe_number
 from dpacct.cli.command import Command, File
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.question import QUIET
-from dpacct.cli.screens import aligned, of_epsilon
+from dpacct.cli.screens import aligned, of_answer
 from dpacct.declare.domain import POSITIVE, SEED, Integer, Real, Word
 from dpacct.declare.number import rounded
 from dpacct.declare.record import Maybe, Parameter, Switch, Usage
@@ -292,7 +292,7 @@ def _lines_of(cost: VotingCost, top: int) -> list[str]:
 def _first(answer: Answer, delta: Fraction, aggregator: Aggregator, votes: Votes) -> list[str]:
     """The first screen: the epsilon that may be published, its plan and its assumptions."""
     screen = replace(
-        of_epsilon(answer, delta),
+        of_answer(answer, {"delta": delta}),
         plan=f"{votes.queries:,} queries, {votes.classes:,} classes: {aggregator}",
         trust=[assumption.text for assumption in answer.assumptions],
     )

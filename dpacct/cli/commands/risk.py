@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.answer import safe_number
+from dpacct.answer.answer import KNOWN, protected, safe_number
 from dpacct.cli.command import Command
 from dpacct.cli.commands.noise import CHANCE
 from dpacct.cli.output import Result, within
@@ -94,10 +94,9 @@ class Risk(Command):
         general: dict[str, Answer],
         rates: list[tuple[Fraction, Answer, Answer]],
     ) -> list[str]:
-        from dpacct.cli import screens
-        from dpacct.cli.screens import aligned
+        from dpacct.cli.screens import aligned, labelled, noted, wrapped
         from dpacct.declare.number import rounded
-        from dpacct.report.words import phrase
+        from dpacct.plan.words import phrase
 
         def share(answer: Answer | Fraction) -> str:
             return f"{rounded(100 * float(answer), 'up', 4)} %"
@@ -107,8 +106,8 @@ class Risk(Command):
         lines = [
             f"an attacker who guesses who is a member is right in at most {share(accuracy)}"
             f"    {share(without)} without the release",
-            *screens.wrapped(phrase(stated.plan())),
-            f"  whatever the attacker knows beside the release; {screens.KNOWN[advantage.strength]}",
+            *wrapped(phrase(stated.plan())),
+            f"  whatever the attacker knows beside the release; {KNOWN[advantage.strength]}",
         ]
         lines += aligned(
             (
@@ -123,5 +122,5 @@ class Risk(Command):
         if self.baseline is not None:
             bound = f"at most {share(general['reconstruction'])}, {share(self.baseline)} without the release"
             lines.append(f"  a reconstruction succeeds in {bound}")
-        lines += screens.labelled("protects", [screens.protected(advantage)])
-        return lines + screens.noted(stated.notes)
+        lines += labelled("protects", [protected(advantage)])
+        return lines + noted(stated.notes)

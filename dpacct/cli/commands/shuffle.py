@@ -11,8 +11,9 @@ from dpacct.answer.ask import Delta, Epsilon, Question, ask
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
 from dpacct.cli.question import DETAILS, QUIET
-from dpacct.cli.screens import Screen, alternatives, of_delta, of_eps0, of_epsilon, short, target
+from dpacct.cli.screens import Screen, alternatives, of_answer, of_eps0, target
 from dpacct.declare.domain import RATE, Integer, Real, Word
+from dpacct.declare.number import short
 from dpacct.declare.record import Maybe, Parameter, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import OutsideDomain
@@ -99,9 +100,9 @@ class Shuffling(Command):
             )
             return self._shown(of_eps0(answer, target(epsilon, delta)))
         if delta is not None and epsilon is None:
-            return self._shown(of_epsilon(self._answer(self.eps0, Epsilon(delta)), delta))
+            return self._answered(self.eps0, Epsilon(delta))
         if epsilon is not None and delta is None:
-            return self._shown(of_delta(self._answer(self.eps0, Delta(epsilon)), epsilon))
+            return self._answered(self.eps0, Delta(epsilon))
         message = "give either --delta (for epsilon) or --eps (for delta)"
         missing = "--delta" if delta is None else "--eps"
         raise Usage(f"{message}, and not both with --eps0", argument=missing)
@@ -111,15 +112,17 @@ class Shuffling(Command):
         answers = None if self.mechanism != "rr" else self.k or 2
         return {"clients": self.clients, "k": answers, "rate": self.rate}
 
-    def _answer(self, eps0: Fraction, question: Question) -> Answer:
+    def _answered(self, eps0: Fraction, question: Question) -> Result:
         from dpacct.shuffling.shuffle import Shuffle
 
         shuffle = Shuffle(eps0=eps0, **self._shuffle())
         # the first screen of one shuffle shows no other bound: they take as long as the answer
         if self.rounds == 1 and not (self.as_json or self.details):
-            return ask(question, shuffle)
-        answer, *others = _asked(shuffle, self.rounds, question)
-        return replace(answer, alternatives=tuple(others))
+            answer = ask(question, shuffle)
+        else:
+            answer, *others = _asked(shuffle, self.rounds, question)
+            answer = replace(answer, alternatives=tuple(others))
+        return self._shown(of_answer(answer, question.settings))
 
     def _shown(self, screen: Screen) -> Result:
         answer = screen.answer

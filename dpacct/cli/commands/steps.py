@@ -29,8 +29,8 @@ class Steps(AskedOfPlan):
     def answer(self) -> Result:
         """The most steps within the target."""
         from dpacct.answer.ask import Boundary
-        from dpacct.cli.screens import of_steps, target
-        from dpacct.report.words import phrase
+        from dpacct.cli.screens import of_steps
+        from dpacct.plan.words import phrase
 
         stated = self.stated()
         release = stated.release()
@@ -41,7 +41,6 @@ class Steps(AskedOfPlan):
         rate = stated.steps.share(self.option)
         if rate is not None:
             answer = replace(answer, extra={**answer.extra, "epochs": float(int(answer) * rate)})
-        asked = {"epsilon": self.epsilon, "delta": self.delta}
         step = phrase(stated.repeated(release, 1)).removeprefix("1 step of ")
-        screen = of_steps(answer, target(**asked), step)
-        return self.answered(screen, stated, asked, steps=int(answer))
+        screen = of_steps(answer, self.epsilon, self.delta, step)
+        return self.answered(screen, stated, steps=int(answer))

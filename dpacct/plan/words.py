@@ -7,18 +7,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.declare.number import exact, near, up
+from dpacct.declare.number import exact, near
 from dpacct.errors import Unsupported
-from dpacct.vocabulary import Adjacency, Strength
 
 if TYPE_CHECKING:
-    from dpacct.answer import Answer
     from dpacct.declare.record import Parameter
     from dpacct.mechanisms.mechanism import Mechanism
     from dpacct.plan.node import Node
     from dpacct.plan.samplers.sampled import Sampler
-    from dpacct.report.about import About
-
 
 Saved = Mapping[str, Any]
 _WORDS = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
@@ -209,86 +205,3 @@ def _short(value: object) -> str:
         return text if len(text) <= _LONG else f"about {float(Fraction(text)):.6g}"
     except ValueError:
         return text
-
-
-DIGITS = 4
-"""Digits of epsilon and delta in the sentence, rounded up."""
-PROTECTS = {
-    Adjacency.ADD_REMOVE: "one {unit}, added or removed",
-    Adjacency.REPLACE_ONE: "one {unit}, exchanged for another",
-    Adjacency.ZERO_OUT: "one {unit}, its contribution replaced by zero",
-}
-"""Which difference between two data sets stays hidden."""
-_GRADES = {
-    Strength.PROVED: "proved with interval arithmetic",
-    Strength.CONVERGED: "computed by two agreeing methods",
-    Strength.BOUND: "an upper bound from a verified theorem",
-}
-
-
-def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = True) -> str:
-    """The guarantee in one sentence: for whom, under which adjacency, for which plan, and its grade.
-
-    Where it does not hold, because an assumption is violated, the sentence says so of itself.
-    """
-    output = about.output or "all outputs of the plan"
-    opening = f"Releasing {output} is"
-    if not holds:
-        opening = f"If no assumption were violated, releasing {output} would be"
-    epsilon = up(float(answer), DIGITS)
-    private = f"{epsilon}-differentially private (pure: delta 0)"
-    if delta:
-        private = f"({epsilon}, {up(delta, DIGITS)})-differentially private"
-    unit = str(answer.unit)
-    neighbours = PROTECTS[answer.adjacency].format(unit=unit)
-    whose = f", one {unit} being {about.unit}" if about.unit else ""
-    viewer = f" against {about.viewer}" if about.viewer else ""
-    assert answer.tree is not None
-    return (
-        f"{opening} {private}{viewer}, "
-        f"{unit}-level under {answer.adjacency} adjacency ({neighbours}{whose}), for "
-        f"{phrase(answer.tree)}; the epsilon is {_GRADES[answer.strength]} (dpacct {version()})."
-    )
-
-
-def caveat(violated: int) -> str:
-    """The warning above a statement some of whose assumptions are violated."""
-    how = "one of its assumptions is" if violated == 1 else f"{violated} of its assumptions are"
-    return f"The guarantee below does not hold: {how} violated. It is what would hold if they were true."
-
-
-def version() -> str:
-    """The version of dpacct."""
-    from importlib import metadata
-
-    return metadata.version("dpacct")
-
-
-def uncovered(answer: Answer, about: About) -> tuple[str, ...]:
-    """What the guarantee does not cover, one sentence each; the plan's own words come first."""
-    stated = (
-        (
-            *("Tuning", about.tuning),
-            "Runs that chose hyperparameters on the same data compose with this one, also those that"
-            " were thrown away.",
-        ),
-        (
-            *("Preprocessing", about.preprocessing),
-            "Whatever was computed from the data before the plan is not counted.",
-        ),
-        (
-            *("Released in the clear", about.unprotected),
-            "Metrics, sample sizes and other statistics of the data have no guarantee.",
-        ),
-    )
-    return (
-        *(f"{name}: {text or f'not stated. {warning}'}" for name, text, warning in stated),
-        f"Groups: several {answer.unit}s together are protected less; k of them may see up to k times"
-        " the epsilon, and a larger delta.",
-        "Other releases: whatever else was or will be released about the same data composes with"
-        " this plan.",
-        "Inference: what is true of the population can be learnt, also about someone who took no"
-        " part.",
-        "Side channels: running times, memory, network traffic and failures are not part of the"
-        " output.",
-    )
