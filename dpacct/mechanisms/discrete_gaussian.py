@@ -71,6 +71,6 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
         >>> DiscreteGaussian(scale=2).sample(4, rng=1).dtype
         dtype('int64')
         """
-        from dpacct.mechanisms.exact_draw import discrete_gaussian, many
+        from dpacct.mechanisms.draw import discrete_gaussian, many
 
         return many(lambda uniform: discrete_gaussian(self.scale**2, uniform), size, rng)

@@ -81,7 +81,7 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         >>> DiscreteLaplace(scale=2).sample(4, rng=1).dtype
         dtype('int64')
         """
-        from dpacct.mechanisms.exact_draw import discrete_laplace, many
+        from dpacct.mechanisms.draw import discrete_laplace, many
 
         return many(lambda uniform: discrete_laplace(self.scale, uniform), size, rng)
 

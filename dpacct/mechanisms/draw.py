@@ -1,13 +1,19 @@
-"""Noise samplers in floating point: for simulation and training, not for a release under attack.
+"""Noise samplers: in floating point, and discrete ones from exact coins.
 
-A double has gaps, and which doubles a sampler can return depends on what the noise is added to:
-Mironov (On Significance of the Least Significant Bits for Differential Privacy, CCS 2012) reads the
-secret from them. Where that matters, round to integers and use the discrete mechanisms, whose samplers
-(`dpacct.mechanisms.exact_draw`) toss exact coins.
+Those in floating point are for simulation and training, not for a release under attack. A double has gaps,
+and which doubles a sampler can return depends on what the noise is added to: Mironov (On Significance of the
+Least Significant Bits for Differential Privacy, CCS 2012) reads the secret from them. Where that matters,
+round to integers and use the discrete mechanisms: no floating point enters, so no bit of it leaks
+(Canonne, Kamath, Steinke, The Discrete Gaussian for Differential Privacy, NeurIPS 2020, Algorithms 1 to 3).
+All that is asked of the source is a uniform whole number below n.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from dpacct.declare.number import shown
@@ -73,3 +79,120 @@ def staircase(lam: float, nu: float, size: object, rng: object) -> NDArray[np.fl
     before = source.random(many) < nu / (nu + fall * (1.0 - nu))
     inside = np.where(before, nu * place, nu + (1.0 - nu) * place)
     return np.asarray(sign * (steps + inside))
+
+
+# --- from exact coins
+
+Below = Callable[[int], int]
+"""n -> a uniform whole number in [0, n)."""
+Enclosure = Callable[[int], tuple[Fraction, Fraction]]
+"""Number of bits -> a lower and an upper bound of one probability, nearer for more bits."""
+_WORD = 64
+
+
+def below(rng: object) -> Below:
+    """Uniform whole numbers: of the system's entropy (None), a seed, random.Random or a Generator."""
+    import random
+
+    if rng is None:
+        return random.SystemRandom().randrange
+    if isinstance(rng, int) and not isinstance(rng, bool) and rng >= 0:
+        return random.Random(rng).randrange
+    if isinstance(rng, random.Random):
+        return rng.randrange
+    take = getattr(rng, "bytes", None)
+    if take is not None and hasattr(rng, "bit_generator"):
+        return lambda n: _by_rejection(take, n)
+    message = "rng must be a seed >= 0, a random.Random, a numpy Generator, or None"
+    raise InvalidArgument(f"{message}, got {shown(rng)}", argument="rng")
+
+
+def _by_rejection(take: Callable[[int], bytes], n: int) -> int:
+    bits = (n - 1).bit_length()
+    size = (bits + 7) // 8
+    while True:
+        value = int.from_bytes(take(size), "big") >> (8 * size - bits) if bits else 0
+        if value < n:
+            return value
+
+
+def coin(chance: Fraction, uniform: Below) -> bool:
+    """True with this probability, exactly."""
+    return uniform(chance.denominator) < chance.numerator
+
+
+def exponential_coin(gamma: Fraction, uniform: Below) -> bool:
+    """True with probability e^-gamma, gamma >= 0 (Algorithm 1)."""
+    while gamma > 1:
+        if not exponential_coin(Fraction(1), uniform):
+            return False
+        gamma -= 1
+    k = 1
+    while coin(gamma / k, uniform):
+        k += 1
+    return k % 2 == 1
+
+
+def discrete_laplace(scale: Fraction, uniform: Below) -> int:
+    """x with probability proportional to e^{-|x| / scale} (Algorithm 2, scale = t/s)."""
+    t, s = scale.numerator, scale.denominator
+    while True:
+        u = uniform(t)
+        if not exponential_coin(Fraction(u, t), uniform):
+            continue
+        v = 0
+        while exponential_coin(Fraction(1), uniform):
+            v += 1
+        size = (u + t * v) // s
+        negative = coin(Fraction(1, 2), uniform)
+        if not (negative and size == 0):
+            return -size if negative else size
+
+
+def discrete_gaussian(variance: Fraction, uniform: Below) -> int:
+    """x with probability proportional to e^{-x^2 / (2 variance)} (Algorithm 3)."""
+    t = math.isqrt(variance.numerator // variance.denominator) + 1
+    while True:
+        y = discrete_laplace(Fraction(t), uniform)
+        excess = abs(y) - variance / t
+        if exponential_coin(excess * excess / (2 * variance), uniform):
+            return y
+
+
+def enclosed_coin(bounds: Enclosure, uniform: Below) -> bool:
+    """True with a probability known by bounds: draws bits of a uniform number until they decide."""
+    bits, thrown = _WORD, uniform(1 << _WORD)
+    while True:
+        low, high = bounds(bits)
+        if Fraction(thrown + 1, 1 << bits) <= low:
+            return True
+        if Fraction(thrown, 1 << bits) >= high:
+            return False
+        bits, thrown = bits + _WORD, (thrown << _WORD) | uniform(1 << _WORD)
+
+
+def honesty(eps0: Fraction, k: int) -> Enclosure:
+    """Bounds of the probability 1 / (1 + (k - 1) e^-eps0) of a true answer among k."""
+
+    @cache
+    def bounds(bits: int) -> tuple[Fraction, Fraction]:
+        import flint
+
+        with flint.ctx.workprec(bits + 64):
+            fall = (-flint.arb(flint.fmpq(eps0.numerator, eps0.denominator))).exp()
+            chance = 1 / (1 + (k - 1) * fall)
+            ends = (chance.lower().man_exp(), chance.upper().man_exp())
+        low, high = (Fraction(int(man)) * Fraction(2) ** int(exp) for man, exp in ends)
+        return low, high
+
+    return bounds
+
+
+def many(draw: Callable[[Below], int], size: object, rng: object) -> NDArray[np.integer[Any]]:
+    """An array of draws, of 64-bit integers unless one does not fit."""
+    import numpy as np
+
+    uniform, wanted = below(rng), shape(size)
+    count = math.prod(wanted) if isinstance(wanted, tuple) else 1 if wanted is None else wanted
+    drawn = np.array([draw(uniform) for _ in range(count)], dtype=np.int64)
+    return drawn.reshape(() if wanted is None else wanted)

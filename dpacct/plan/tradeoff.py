@@ -252,7 +252,7 @@ class TradeOff(Displayed, ABC):
         return self.node().rdp(order)
 
     def gdp(self, *, slack: Number = 0) -> Answer:
-        """The smallest mu of which G_mu <= f is sure; see `dpacct.plan.gdp`.
+        """The smallest mu of which G_mu <= f is sure; see `tradeoff_forms.gdp`.
 
         Raises `InvalidArgument` for a slack outside [0, 1].
 
@@ -260,7 +260,7 @@ class TradeOff(Displayed, ABC):
         >>> f"{answer.value:.4f} {answer.side}"
         '1.2320 upper'
         """
-        from dpacct.plan.gdp import gdp
+        from dpacct.plan.tradeoff_forms import gdp
 
         return gdp(self, slack=slack)
 

@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpacct.declare.domain import EPSILON, POSITIVE
+from dpacct.answer import Answer
+from dpacct.citations import GDP, REGRET
+from dpacct.declare.domain import EPSILON, POSITIVE, Real
 from dpacct.declare.number import Number
-from dpacct.errors import InvalidArgument
+from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers
 from dpacct.mechanisms.laws import knots
 from dpacct.plan.curve import curve
 from dpacct.plan.tradeoff import SHARE, TradeOff, mirrored
 from dpacct.pld.conversions import gaussian_log_delta
-from dpacct.vocabulary import Adjacency, Side
+from dpacct.pld.roots import first_miss, halved
+from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -353,3 +356,160 @@ class PlanTradeOff(TradeOff):
 
     def __repr__(self) -> str:
         return self.heading_shown()
+
+
+# -- the smallest mu of a Gaussian below --------------------------------------------------------
+#
+# The smallest mu for which a Gaussian trade-off function lies below a given one, and its regret.
+#
+# G_mu <= f everywhere means delta_f(eps) <= delta_mu(eps) at every eps >= 0 (both are symmetric). In t =
+# e^eps both are convex; between two points f's lies below its chord, and delta_mu less a line of slope m
+# is least where its own slope -Phi(-mu/2 - eps/mu) is m, in closed form. So finitely many points decide
+# it for all eps between them. Beyond the last point delta_f must be 0, or at most `slack`.
+#
+# The regret is how far G_mu could be moved towards f: the least k with f(a + k) - k <= G_mu(a) for all a
+# (Gomez, Kulynych, Kaissis, Calmon, Hayes, Balle, Honkela: (epsilon, delta) Considered Harmful, 2025).
+
+SLACK = Real(0, 1, "left")
+_WIDTH = 1e-7
+_LEAST, _MOST = 1e-9, 1e6  # nothing is learnt, or hardly anything; and everything
+_SHARES = np.concatenate(([0.0], np.geomspace(1e-3, 1.0, 32)))
+_GDP_ROUNDS = 5
+_TIGHT = 1e-4
+
+
+def _gdp_delta(mu: float, epsilons: Floats) -> Floats:
+    """delta of G_mu, from below (it is compared with what lies above)."""
+    from scipy.special import log_ndtr
+
+    first, second = 0.5 * mu - epsilons / mu, -0.5 * mu - epsilons / mu
+    high, low = np.exp(log_ndtr(first)), np.exp(epsilons + log_ndtr(second))
+    value: Floats = np.maximum(high - low, 0.0) - 4e-16 * (high + low)
+    return value
+
+
+def _misses(mu: float, epsilons: Floats, deltas: Floats) -> NDArray[np.bool_]:
+    """For each interval: whether delta_mu is below these deltas, or the chord between them."""
+    from scipy.special import ndtri
+
+    short = _gdp_delta(mu, epsilons) < deltas
+    growth = np.exp(epsilons)
+    rise = np.diff(growth)  # 0 where two epsilons are one to rounding: no chord, only its ends
+    slope = np.divide(np.diff(deltas), rise, out=np.zeros(rise.size), where=rise > 0.0)
+    with np.errstate(invalid="ignore"):
+        # where delta_mu falls as fast as the chord
+        touch = -mu * (ndtri(np.clip(-slope, 0.0, 1.0)) + 0.5 * mu)
+    inside = (touch > epsilons[:-1]) & (touch < epsilons[1:])
+    at = np.where(inside, touch, epsilons[:-1])
+    chord = deltas[:-1] + slope * (np.exp(at) - growth[:-1])
+    return np.asarray((inside & (_gdp_delta(mu, at) < chord)) | short[1:] | short[:-1])
+
+
+def _least(epsilons: Floats, deltas: Floats) -> float:
+    """The least mu that misses no interval."""
+
+    def misses(mu: float) -> bool:
+        return bool(_misses(mu, epsilons, deltas).any())
+
+    if not misses(_LEAST):
+        return _LEAST
+    low, high = first_miss(misses, 1.0, most=_MOST) if misses(1.0) else (_LEAST, 1.0)
+    if high == math.inf:
+        message = "no mu-GDP holds for a mechanism that fails openly; give a slack that covers it"
+        raise Unsupported(message, argument="slack")
+    return halved(misses, low, high, _WIDTH)[1]
+
+
+def _last(function: TradeOff, slack: float) -> float:
+    """An epsilon beyond which delta is at most the slack; not far beyond, so that a grid lies well."""
+    largest = function._largest()
+    if slack == 0.0:
+        if largest < 690.0:
+            return max(largest, 1e-9)
+        message = (
+            "mu-GDP of losses without end (or beyond 690) needs a slack, by which delta may exceed "
+        )
+        raise Unsupported(f"{message}that of G_mu: give slack=1e-12, or so", argument="slack")
+
+    def over(epsilon: float) -> bool:
+        return float(function._profile(np.array([epsilon]))[0]) > slack
+
+    low, high = first_miss(over, 0.5, 1.5, 690.0) if over(0.5) else (0.0, 0.5)
+    if high == math.inf:
+        message = "slack must be above delta at epsilon = 690, where a grid of doubles ends, got "
+        raise Unsupported(f"{message}{slack:g}", argument="slack")
+    return halved(over, low, high, 0.02)[1]
+
+
+def gdp(function: TradeOff, *, slack: Number = 0) -> Answer:
+    """The least mu (to 1e-7) for which delta_f(eps) <= delta_mu(eps) + slack is sure at every eps >= 0.
+
+    `slack` in [0, 1): 0 is G_mu <= f. The answer's `extra` has the regret. Raises `Unsupported` where
+    the losses have no end and the slack is 0, and where no mu will do.
+    """
+    room = float(SLACK.check("slack", slack))
+    if isinstance(function, GaussianTradeOff):
+        exact = float(function.mu)
+        return _gdp_answer(exact, exact, 0.0, room)
+    end = _last(function, room)
+
+    def read(epsilons: Floats) -> Floats:
+        deltas = np.maximum(np.asarray(function._profile(epsilons)) - room, 0.0)
+        return np.where(epsilons >= end, 0.0, deltas)
+
+    epsilons = np.unique(np.concatenate((_SHARES * end, end * (1.0 - _SHARES[1:-1]))))
+    deltas = read(epsilons)
+    mu = _least(epsilons, deltas)
+    for _ in range(_GDP_ROUNDS):
+        # finer where a slightly smaller mu would fail
+        tight = np.flatnonzero(_misses(mu * (1.0 - _TIGHT), epsilons, deltas))
+        parts = [np.linspace(epsilons[i], epsilons[i + 1], 6)[1:-1] for i in tight[:12]]
+        if not parts:
+            break
+        more = np.concatenate(parts)
+        order = np.argsort(np.concatenate((epsilons, more)))
+        deltas = np.concatenate((deltas, read(more)))[order]
+        epsilons = np.concatenate((epsilons, more))[order]
+        before, mu = mu, _least(epsilons, deltas)
+        if mu > before * (1.0 - 1e-6):
+            break
+    return _gdp_answer(mu, None, regret(epsilons, deltas, mu), room)
+
+
+def _gdp_answer(mu: float, lower: float | None, lost: float, slack: float) -> Answer:
+    return Answer(
+        quantity="mu",
+        value=mu,
+        lower=lower,
+        upper=mu,
+        side=Side.UPPER if lower is None else Side.TWO_SIDED,
+        strength=Strength.BOUND if lower is None else Strength.CONVERGED,
+        method="gdp",
+        basis=(GDP, REGRET),
+        extra={"regret": lost, "slack": slack},
+    )
+
+
+def regret(epsilons: Floats, deltas: Floats, mu: float) -> float:
+    """How far G_mu lies below f: the least k with f(a + k) - k <= G_mu(a), over a grid of a.
+
+    f is the upper edge of the lines that the deltas give.
+    """
+    gaussian = GaussianTradeOff(mu)
+    alphas = np.concatenate((np.geomspace(1e-9, 0.05, 60), np.linspace(0.05, 0.99, 120)))
+    below, growth = gaussian._values(alphas), np.exp(epsilons)
+
+    def f(at: Floats) -> Floats:
+        # Dong, Roth, Su, eq. 3
+        room = 1.0 - deltas
+        steep = room - np.multiply.outer(at, growth)
+        flat = (room - at[:, None]) / growth
+        edge: Floats = np.maximum(steep, flat).max(axis=1)
+        return np.maximum(edge, 0.0)
+
+    low, high = np.zeros(alphas.shape), np.minimum(1.0 - alphas, 0.5)
+    for _ in range(30):
+        middle = 0.5 * (low + high)
+        covered = f(alphas + middle) - middle <= below
+        low, high = np.where(covered, low, middle), np.where(covered, middle, high)
+    return float(high.max())

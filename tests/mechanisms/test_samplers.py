@@ -14,7 +14,7 @@ from mpmath import mp, mpf
 from scipy import special
 
 import dpacct as dp
-from dpacct.mechanisms.exact_draw import (
+from dpacct.mechanisms.draw import (
     below,
     coin,
     enclosed_coin,
