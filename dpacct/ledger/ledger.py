@@ -20,7 +20,7 @@ from dpacct.declare.record import Facts
 from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
 from dpacct.ledger.accounts import RUN, Account, Asked, Book, State, facts_of, spent
 from dpacct.ledger.execution import Execution
-from dpacct.ledger.rules import Budget, Planned, Terms
+from dpacct.ledger.rules import Budget, Terms
 from dpacct.ledger.store import Record, Store
 from dpacct.plan.node import Node
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
@@ -285,8 +285,7 @@ class Ledger(Asked):
     @property
     def planned(self) -> Node | None:
         """The plan declared when the ledger was made; None where none was."""
-        rule = self._book.state(RUN).rule
-        return rule.whole if isinstance(rule, Planned) else None
+        return self._book.state(RUN).rule.whole
 
     def refresh(self) -> Self:
         """Read what other processes have appended."""

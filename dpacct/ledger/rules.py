@@ -207,9 +207,17 @@ class Rule(ABC):
     name: ClassVar[str]
     why: ClassVar[Citation]
     assumption: ClassVar[Assumption | None] = None
+    limited: ClassVar[bool | None] = True  # whether the budget states an epsilon; None: either
+    whole: Node | None = None  # the plan that was declared at the start
+    expecting: Node | None = None  # the plan that a filter is tuned for
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
+
+    @classmethod
+    def read(cls, budget: Budget, fields: dict[str, Any]) -> Rule:
+        """What `to_dict` wrote."""
+        return cls(budget)
 
     @abstractmethod
     def holds(self, charges: Charges) -> bool:
@@ -313,11 +321,18 @@ class Planned(Rule):
 
     name = "planned"
     why = DECLARED_PLAN
+    limited = None
+    whole: Node
 
     def __init__(self, budget: Budget, plan: Node) -> None:
         super().__init__(budget)
         self.whole = plan
         self._planned = dict(plan.releases())
+
+    @classmethod
+    def read(cls, budget: Budget, fields: dict[str, Any]) -> Rule:
+        """With the whole plan."""
+        return cls(budget, from_dict(fields["plan"]))
 
     def check(self) -> None:
         """Refuse a plan that costs more than the budget; asked when an account is opened."""
@@ -462,6 +477,11 @@ class Adaptive(Rule):
         self.expecting = expecting
         self._filter = self._fresh()
 
+    @classmethod
+    def read(cls, budget: Budget, fields: dict[str, Any]) -> Rule:
+        """With the plan that is expected."""
+        return cls(budget, from_dict(fields["expecting"]) if "expecting" in fields else None)
+
     def _fresh(self) -> Filter:
         from dpacct.plan.adaptive import Filter
 
@@ -516,6 +536,7 @@ class Unlimited(Rule):
 
     name = "none"
     why = ODOMETER_RULE
+    limited = False
 
     def holds(self, charges: Charges) -> bool:
         """Always: there is no budget."""
@@ -593,16 +614,12 @@ class Terms(NamedTuple):
         if budget != kept:
             message = f"budget must be the ledger's own, {kept}, got {budget}"
             raise InvalidArgument(message, argument="budget")
-        planned = rule.whole if isinstance(rule, Planned) else None
-        expected = rule.expecting if isinstance(rule, Adaptive) else None
-        for name, old, new in (
-            ("plan", planned, self.plan),
-            ("expecting", expected, self.expecting),
-        ):
+        plans = ("plan", rule.whole, self.plan), ("expecting", rule.expecting, self.expecting)
+        for name, old, new in plans:
             if new is not None and (old is None or not old.equivalent(new)):
                 message = f"{name} must be the one the ledger was made with, {shown(old)}"
                 raise InvalidArgument(f"{message}, got {shown(new)}", argument=name)
-        if self.adaptive is not None and self.adaptive is not isinstance(rule, Adaptive):
+        if self.adaptive is not None and self.adaptive is not (rule.name == Adaptive.name):
             message = f"adaptive must be as the ledger was made ({rule.name}), got {self.adaptive}"
             raise InvalidArgument(message, argument="adaptive")
 
@@ -610,15 +627,8 @@ class Terms(NamedTuple):
 def read(fields: dict[str, Any]) -> Rule:
     """The rule and the budget that a line names."""
     budget, name = Budget.from_dict(fields["budget"]), fields.get("rule")
-    if name == Planned.name:
-        return Planned(budget, from_dict(fields["plan"]))
-    if budget.epsilon is None and name == Unlimited.name:
-        return Unlimited(budget)
-    if budget.epsilon is not None and name == Adaptive.name:
-        return Adaptive(budget, from_dict(fields["expecting"]) if "expecting" in fields else None)
-    if budget.epsilon is not None and name == Fixed.name:
-        return Fixed(budget)
-    message = (
-        f"rule must be adaptive, fixed, planned or none as its budget allows, got {shown(name)}"
-    )
-    raise LedgerDamaged(message)
+    for kind in (Planned, Adaptive, Fixed, Unlimited):
+        if kind.name == name and kind.limited in (None, budget.epsilon is not None):
+            return kind.read(budget, fields)
+    message = "rule must be adaptive, fixed, planned or none as its budget allows"
+    raise LedgerDamaged(f"{message}, got {shown(name)}")
