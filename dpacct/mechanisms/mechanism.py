@@ -12,7 +12,7 @@ from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
     from dpacct.citations import Citation
-    from dpacct.pld.pair import Pair, Pairs, Stated
+    from dpacct.pld.pair import Pair, Pairs, Stated, StatedPairs
 
 
 class Mechanism(Record, Leaf):
@@ -44,6 +44,14 @@ class Mechanism(Record, Leaf):
         """The pair as a formula of exact numbers; raises `Unsupported` where it has no such form."""
         message = f"method 'certified' has no proof for a release of kind {self.kind!r}"
         raise Unsupported(message, argument="method")
+
+    def stated_parts(self, adjacency: Adjacency) -> list[tuple[StatedPairs, int]]:
+        """One pair, and what is realised where that is another one."""
+        from dpacct.pld.pair import StatedPairs
+
+        pair = self.stated(adjacency)
+        upper = (pair,) if pair.back is None else (pair, pair.back)
+        return [(StatedPairs(upper, None if pair.below is None else (pair.below,)), 1)]
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The pairs of one release without sampling."""

@@ -12,7 +12,8 @@ All is stated under Q (log p = log q + loss), so that each operator of sampling 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -135,6 +136,30 @@ class Blended:
 
 
 # -- branches ------------------------------------------------------------------------------------
+
+
+class Tabled(ABC):
+    """Finite losses that a proof knows by how much of either law lies beyond a level, in balls."""
+
+    left_out: Any
+    """P-mass that is put at an infinite loss instead."""
+
+    @abstractmethod
+    def largest(self) -> Any:
+        """What no loss exceeds."""
+
+    @abstractmethod
+    def seconds(self, levels: int) -> float:
+        """About what so many levels cost."""
+
+    @abstractmethod
+    def beyond(self, levels: Sequence[Any]) -> list[tuple[Any, Any]]:
+        """(P-mass, Q-mass) of the losses of at least each level, which rise."""
+
+    def one_step(self, epsilon: Any) -> Any:
+        """Their share of delta."""
+        ((p, q),) = self.beyond([epsilon])
+        return p - epsilon.exp() * q
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,8 @@ class Stated:
 
     `basis`: who says so. `unit`: every loss is a whole multiple of it, exactly. `near`, `below` as in `Pair`,
     `below` before any sampling; `back`: the pair back, where the pair is not its own mirror image. `seconds`:
-    about what the formula takes in balls, where that is worth a word.
+    about what the formula takes in balls, where that is worth a word. `tabled`: its losses are known by how
+    much lies beyond a level (`loss.Tabled`).
     """
 
     formula: Callable[..., LossDistribution]
@@ -135,6 +136,7 @@ class Stated:
     below: Stated | None = None
     back: Stated | None = None
     seconds: float = 0.0
+    tabled: bool = False
 
     def of(self, number: Callable[[Fraction], Any] = float) -> LossDistribution:
         """The pair in these numbers; whole numbers stay whole."""

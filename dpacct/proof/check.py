@@ -169,7 +169,7 @@ def _independently(claim: Claim) -> tuple[str, bool]:
     for c in _TILTS if stated is None else (stated,):
         if is_within is None and claim.direction in range(len(directions)) and positive(c):
             laws = directions[claim.direction]
-            if on_grid(laws):  # two integrals read a law, and of this one two bounds are known
+            if on_grid(laws) or any(step.tabled for step, _ in laws):  # no law that integrals read
                 break
             is_within = within(laws, number(claim.epsilon), number(claim.bound), c)
     how = "two integrals" if is_within is not None else "beyond two integrals"

@@ -109,8 +109,8 @@ class Direction:
 
     def _start(self, laws: Laws) -> None:
         self.laws = laws
-        self._float_laws = [(FloatLaw(step), count) for step, count in laws]
-        self._lattice = _on_lattice(laws, self._float_laws)
+        self.__dict__.pop("_float_laws", None)
+        self._lattice = self._on_lattice()
         self._split = _to_split(laws)  # which law has far draws
         self._split_first = False
         self._slow = False  # whether a slow closed form is tried too
@@ -119,6 +119,18 @@ class Direction:
         self._line: Proof | None = None  # good for epsilons near each other
         self._readings: dict[Fraction, tuple[Reading, Evidence]] = {}
         self.evidence: Evidence = {}
+
+    @cached_property
+    def _float_laws(self) -> FloatLaws:
+        return [(FloatLaw(step), count) for step, count in self.laws]
+
+    def _on_lattice(self) -> LatticeSeeker | None:
+        """Where many outcomes lie on a lattice; None where they are few, or on none."""
+        steps = discrete(self.laws)
+        with precision(96):
+            if not steps or outcomes(steps) <= FEW_OUTCOMES or places(steps) is None:
+                return None
+        return LatticeSeeker(steps, self._float_laws)
 
     @cached_property
     def _largest(self) -> arb:
@@ -371,12 +383,3 @@ def _to_split(laws: Laws) -> int | None:
         (count * law.rate, k) for k, (law, count) in enumerate(laws) if law.splittable and count > 1
     ]
     return min(hits)[1] if hits else None
-
-
-def _on_lattice(laws: Laws, floats: FloatLaws) -> LatticeSeeker | None:
-    """Where many outcomes lie on a lattice; None where they are few, or on none."""
-    steps = discrete(laws)
-    with precision(96):
-        if not steps or outcomes(steps) <= FEW_OUTCOMES or places(steps) is None:
-            return None
-    return LatticeSeeker(steps, floats)

@@ -6,13 +6,16 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from flint import arb
 
+from dpacct.pld.loss import Tabled
 from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats
 
 from .balls import precision
 from .far_draws import Window, Windowed
 from .law import Branch
+from .outcomes import Point
 from .plan import Step
 from .rules import View
 
@@ -28,6 +31,20 @@ _IN_WINDOW, _BEYOND = (
 )  # panels under a window, and how many widths are looked at beyond it
 _SPAN = 3.0  # tilts of one set of nodes, up and down
 _BITS = 96
+_LEVELS, _CLOSER = 120, 0.93  # of an outline, on either side of 0
+
+
+def _outline(tabled: Tabled) -> list[Point]:
+    """A few hundred points of a law that is known by its masses beyond levels, dense around 0."""
+    ends = [tabled.largest() * _CLOSER**k for k in range(_LEVELS)]
+    levels = [*(-end for end in ends), *reversed(ends)]
+    rows = [*tabled.beyond(levels), (arb(0), arb(0))]
+    levels.append(levels[-1])  # where the largest loss itself is
+    return [
+        (b if b > 0 else a, p - less)  # outwards, so that none is cut off
+        for (p, _), (less, _), a, b in zip(rows, rows[1:], levels, levels[1:], strict=False)
+        if p - less > 0
+    ]
 
 
 class FloatLaw:
@@ -36,11 +53,16 @@ class FloatLaw:
     def __init__(self, step: Step) -> None:
         with precision(_BITS):
             law = step.law()
+            points = [*law.atoms]
+            for branch in law.branches:
+                if isinstance(branch, Tabled):
+                    points += _outline(branch)
             self._atoms = (
-                np.array([float(x.mid()) for x, _ in law.atoms]),
-                np.array([float(m.log().mid()) for _, m in law.atoms]),
+                np.array([float(x.mid()) for x, _ in points]),
+                np.array([float(m.log().mid()) for _, m in points]),
             )
-            self._views = [(View(branch), _level(branch)) for branch in law.branches]
+            branches = [branch for branch in law.branches if not isinstance(branch, Tabled)]
+            self._views = [(View(branch), _level(branch)) for branch in branches]
         self.normal = float(step.mu_squared) if step.normal else None
         self._cut = any(view.sharp or view.window is not None for view, _ in self._views)
         self._highest = min((_highest(view) for view, _ in self._views), default=math.inf)

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from flint import arb, ctx
 
-from dpacct.pld.loss import LossDistribution
+from dpacct.pld.loss import LossDistribution, Tabled
 
 from .choices import demand
 from .outcomes import Point, stick
@@ -234,8 +234,11 @@ class Law:
 
 def read(pair: LossDistribution) -> Law:
     """A base pair whose numbers are balls; its branches are on the axis of the loss itself."""
-    branches = []
+    branches: list[Any] = []
     for b in pair.branches:
+        if isinstance(b, Tabled):
+            branches.append(b)
+            continue
         demand(b.slope == 1 and b.offset == 0 and not b.chain and not b.curve, "this branch")
         start, end = (None if abs(x) == math.inf else arb(x) for x in (b.low, b.high))
         branches.append(Branch(start, end, Weight(arb(b.base), arb(b.linear), arb(b.square) / 2)))

@@ -23,9 +23,11 @@ from typing import Any
 
 from flint import arb, ctx, fmpq, fmpz_poly
 
+from dpacct.pld.loss import Tabled
+
 from .balls import ball, precision
 from .choices import demand, positive, whole
-from .effort import CELL, PRODUCT, spend_on, spend_once
+from .effort import CELL, PRODUCT, spend, spend_on, spend_once
 from .law import Branch, Law, exchange
 from .plan import Laws, Nested, Step, nothing_stated
 
@@ -181,6 +183,8 @@ class Rounded(Step):
         assert self.cells is not None and self.of_step is not None
         inner = self.cells.inner
         spend_on(CELL, self.cells.high - self.cells.low)
+        if inner is None and self.of_step.tabled:
+            spend(table_seconds(self.of_step, self.cells.high - self.cells.low))
         if inner is None or not isinstance(self.of_step, Nested):
             return
         window = inner.high - inner.low
@@ -189,6 +193,13 @@ class Rounded(Step):
             assert isinstance(part[0], Rounded)
             spend_once(part[0], part[0]._charge)
             spend_on(PRODUCT, 2 * window * (2 * count.bit_length() - 1))
+
+
+def table_seconds(step: Step, levels: float) -> float:
+    """About what it costs to know a law at so many levels, beyond the levels themselves."""
+    with precision(_SPARE):
+        parts = [part for part in step.law().branches if isinstance(part, Tabled)]
+    return sum(part.seconds(math.ceil(levels)) for part in parts)
 
 
 @lru_cache(maxsize=64)
@@ -278,12 +289,15 @@ class Rounding:
         return arb(0)
 
     def _cut(
-        self, branch: Branch, shift: float
+        self, branch: Branch | Tabled, shift: float
     ) -> Iterator[tuple[int | None, int | None, arb, arb]]:
         """The branch by the grid's cells: (point below, point above, P-mass, Q-mass), losses rising.
 
         All points are moved up by so much of a cell.
         """
+        if isinstance(branch, Tabled):
+            yield from self._steps(branch, shift)
+            return
         favoured = branch.favoured
         before, last = (branch.start, branch.end) if favoured else (branch.end, branch.start)
         below: int | None = None
@@ -299,6 +313,18 @@ class Rounding:
                 return
             below, before = j, edge
         yield below, None, *branch.masses(*((before, last) if favoured else (last, before)))
+
+    def _steps(
+        self, tabled: Tabled, shift: float
+    ) -> Iterator[tuple[int | None, int | None, arb, arb]]:
+        """`_cut` of losses that are known by their masses beyond each point."""
+        places = range(self._low, self._high + 1)
+        levels = [self._unit * (j + shift) for j in places]
+        lowest = -2 * tabled.largest() - levels[-1] - self._unit  # which every loss exceeds
+        rows = tabled.beyond([lowest.min(levels[0] - self._unit), *levels])
+        for j, (p, q), (less_p, less_q) in zip(places, rows, rows[1:], strict=False):
+            yield (None if j == self._low else j - 1), j, p - less_p, q - less_q
+        yield self._high, None, *rows[-1]
 
     # --- down
 

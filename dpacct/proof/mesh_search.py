@@ -16,7 +16,7 @@ from .balls import precision
 from .effort import CELL, PRODUCT, SEARCH, foresee, spend
 from .floats import FloatLaw, saddle_for_epsilon, saddle_for_log_delta
 from .law import Law
-from .mesh import Cells, Mesh, unrounded
+from .mesh import Cells, Mesh, table_seconds, unrounded
 from .plan import Laws, Nested, Step
 from .search import searching
 
@@ -101,6 +101,8 @@ def _seconds(mesh: Mesh, laws: Laws, wanted: float) -> float:
     total = 0.0
     for cells, (step, _) in zip(mesh.cells, laws, strict=True):
         total += (cells.high - cells.low) * finer * CELL.seconds
+        if step.tabled:
+            total += table_seconds(step, (cells.high - cells.low) * finer)
         if cells.inner is not None and isinstance(step, Nested):
             unit = mesh.unit / finer / math.sqrt(sum(n for _, n in step.parts))
             total += _seconds(cells.inner, step.parts, unit)

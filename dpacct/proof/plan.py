@@ -7,7 +7,7 @@ evaluates too (`Mechanism.stated`), here in balls; no float of the engine enters
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -15,7 +15,6 @@ from flint import arb, ctx
 
 from dpacct.errors import Unsupported
 from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
-from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.plan.node import Leaf, Node
 from dpacct.plan.samplers.sampled import NestedRelease, SampledRelease
 from dpacct.pld.loss import LossDistribution, laplace, normal
@@ -37,7 +36,8 @@ _FEW_LISTED = 400  # losses of a composition that is sampled as a whole
 class Step:
     """A base pair in exact numbers, and how it is sampled. Equal steps hash alike: a plan adds their counts.
 
-    `unit`: of which every loss is a whole multiple where nothing is sampled.
+    `unit`: of which every loss is a whole multiple where nothing is sampled. `tabled`: its losses are known
+    by how much lies beyond a level.
     """
 
     stated: Callable[..., LossDistribution]
@@ -45,11 +45,12 @@ class Step:
     sampled: Callable[[Law, arb], Law] = plain
     rate: Fraction = Fraction(1)
     unit: Fraction | None = None
+    tabled: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of(cls, pair: Stated) -> Step:
         """One release without sampling."""
-        return cls(pair.formula, pair.numbers, unit=pair.unit)
+        return cls(pair.formula, pair.numbers, unit=pair.unit, tabled=pair.tabled)
 
     def base(self) -> Law:
         """The base pair in balls, at the working precision."""
@@ -120,7 +121,7 @@ class Nested(Step):
     @property
     def listed(self) -> bool:
         """Whether its losses are few, and so exact; else it is known on a grid alone, from two sides."""
-        if self.sampled is exchange or not all(_listed(step) for step, _ in self.parts):
+        if self.sampled is exchange or on_grid(self.parts):
             return False  # C_q asks which losses are 0, and a sum of balls does not say
         laws = [(step.law(), count) for step, count in self.parts]
         if any(law.branches for law, _ in laws):
@@ -140,13 +141,13 @@ class Nested(Step):
         return Law(tuple(points), (), 1 - kept, 1 - left)
 
 
-def _listed(step: Step) -> bool:
-    return not isinstance(step, Nested) or step.listed
-
-
 def on_grid(laws: Laws) -> bool:
-    """Whether some law of a plan is known on a grid alone."""
-    return not all(_listed(step) for step, _ in laws)
+    """Whether the sum of some laws is known on a grid alone."""
+    alone = sum(count for _, count in laws) == 1
+    return any(
+        (step.tabled and not alone) or (isinstance(step, Nested) and not step.listed)
+        for step, _ in laws
+    )
 
 
 @lru_cache(maxsize=256)
@@ -174,13 +175,6 @@ class BallPairs:
 def _both(pair: Stated, rate: Fraction) -> tuple[Step, ...]:
     step = replace(Step.of(pair), rate=rate)
     return replace(step, sampled=remove), replace(step, sampled=add)
-
-
-def _plain(pair: Stated) -> BallPairs:
-    """One release."""
-    upper = (pair,) if pair.back is None else (pair, pair.back)
-    lower = None if pair.below is None else (Step.of(pair.below),)
-    return BallPairs(tuple(map(Step.of, upper)), lower)
 
 
 def _exchanged(pair: Stated, rate: Fraction, realised: Stated) -> BallPairs:
@@ -212,8 +206,6 @@ _SCHEMES: Mapping[str, Callable[[Stated, Fraction, Adjacency], BallPairs]] = {
 
 def pairs(leaf: Leaf, adjacency: Adjacency) -> list[tuple[BallPairs, int]]:
     """The laws of one leaf; raises `Unsupported` where there is no certified form."""
-    if isinstance(leaf, Mechanism):
-        return [(_plain(leaf.stated(adjacency)), 1)]
     if isinstance(leaf, SampledRelease) and leaf.kind in _SCHEMES:
         way = _SCHEMES[leaf.kind]
         return [(way(leaf.node.stated(adjacency), leaf.sampler.rate, adjacency), 1)]

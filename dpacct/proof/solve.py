@@ -68,11 +68,13 @@ class Plan:
         sides, meshed = self._laws, self._meshed
         pairs = zip(sides.upper, upper, strict=True)
         self.upper = [Direction(a, b, meshed=meshed) for a, b in pairs]
-        self.lower = None
+        self.lower: list[Direction] | None = None
         if sides.lower is not None:
-            # the proof may be of fewer realised directions than the engine knows: still a lower end
-            pairs = zip(sides.lower, lower, strict=False)
-            self.lower = [Direction(a, b, upper=False, meshed=meshed) for a, b in pairs]
+            self.lower = below = list[Direction]()
+            # the proof may be of other realised directions than the engine knows: still a lower end
+            for k, laws in enumerate(sides.lower):
+                engine = lower[k] if k < len(lower) else None
+                below.append(Direction(laws, engine, upper=False, meshed=meshed))
 
     def _by_grids(self, ask: Callable[[], Certified]) -> Certified:
         """An answer; where its two ends are of two pairs, and some line is not found, by grids."""
@@ -193,7 +195,11 @@ class Plan:
         if all(direction.fine for direction in self.lower):
             below = self._root("lower", self.lower, target, width)
         else:  # one direction is enough, and a grid for each is dear
-            k = min(above.claims[-1].direction, len(self.lower) - 1)
+            lower, k = self.lower, above.claims[-1].direction
+            if len(lower) != len(self.upper):
+                for direction in lower:
+                    direction.settle(target)
+                k = max(range(len(lower)), key=lambda k: _starts(lower[k], target)[0])
             below = self._root("lower", self.lower, target, width, (k,))
         return Certified(below.lower, above.upper, _joined(above, below))
 
