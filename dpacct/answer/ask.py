@@ -63,7 +63,7 @@ def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]
             with np.errstate(all="call", under="ignore", call=_withhold):
                 return question(*args, **kwargs)
         except (ArithmeticError, MemoryError) as error:
-            message = "its numbers are beyond the reach of doubles and of this engine"
+            message = "its numbers are outside the range of double precision and of this engine"
             raise NotCertified(f"the answer is withheld: {message}") from error
 
     return asked
@@ -188,7 +188,7 @@ class Boundary(Question):
         guess = self.compute(plan, adjacency, QUICK)
         low, high = limits(self.bounds, self.whole)
         if not low < guess.value < high and guess.side is not Side.TWO_SIDED:
-            message = f"no {self.quantity} that can be asked about misses the target"
+            message = f"every {self.quantity} in the range of the search meets the target"
             raise NotCertified(message, argument=self.quantity)
         about: dict[str, Any] = {
             "epsilon": self.epsilon,
@@ -203,7 +203,9 @@ class Boundary(Question):
             except OutsideDomain as error:  # beyond the guess there is nothing to ask about
                 raise NotCertified(str(error), argument=self.quantity) from error
         if guess.safe_end == "upper":
-            message = "whole numbers are proved where privacy falls with them, and here it grows"
+            message = (
+                "a whole number is proved only where privacy decreases with it; here it increases"
+            )
             raise Unsupported(message, argument="method")
         return certified.whole_parameter(plan, guess=int(guess), **about)
 

@@ -123,7 +123,7 @@ class Scores:
         inside = flags == 1.0
         if inside.all() or not inside.any():
             lacking = "left out" if inside.all() else "included"
-            message = f"{name} must be of canaries of both kinds, and none was {lacking}"
+            message = f"{name} must be of canaries of both kinds, but none was {lacking}"
             raise InvalidArgument(message, argument=name)
         return Scores(scores, inside)
 
@@ -160,8 +160,10 @@ class Scores:
         """Raise `AssumptionViolated` where the coins of one run cannot have been fair (Hoeffding)."""
         size, inside = self.included.size, self.sizes[0]
         if abs(inside - 0.5 * size) > math.sqrt(0.5 * size * math.log(2.0 / _FAIR)):
-            message = f"{inside} of {size} canaries were included, which fair coins do not do"
-            raise AssumptionViolated(f"{message}, and one run needs", argument="included")
+            message = (
+                f"{inside} of {size} canaries were included, which is implausible for fair coins"
+            )
+            raise AssumptionViolated(f"{message}, which one run needs", argument="included")
 
 
 def _column(values: ArrayLike, name: str) -> Floats:

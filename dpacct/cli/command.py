@@ -149,8 +149,8 @@ class Command(Record):
 
             which = Parameter(
                 Word(*noises(), also={"normal": "gaussian"}),
-                f"the noise that is added: {', '.join(noises())}; it follows from the options below"
-                " where they tell, else gaussian",
+                f"the mechanism: {', '.join(noises())}; by default the one that the options below"
+                " belong to, else gaussian",
                 "NAME",
                 alias="mechanism",
             )

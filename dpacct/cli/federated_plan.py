@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 _NOISE = {
     "sigma": Parameter(POSITIVE, "standard deviation / sensitivity (prifedsync: std / (2C))", "S"),
-    "noise_multiplier": Parameter(
-        POSITIVE, "standard deviation / clip, the other way to say it", "Z"
-    ),
+    "noise_multiplier": Parameter(POSITIVE, "standard deviation / clip, instead of --sigma", "Z"),
 }
 NOISE = (*_NOISE, "epsilon")
 """Ways to say how much noise there is, or what it is for."""
@@ -94,7 +92,7 @@ def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
     for name in said:
         if name not in kind.parameters:
             takes = ", ".join(map(option, dict.fromkeys((*kind.parameters, "delta", *NOISE))))
-            message = f"{option(name)} is no setting of {algorithm}; it takes {takes}"
+            message = f"{option(name)} is not a setting of {algorithm}, which takes {takes}"
             raise Exclusive(message, argument=option(name))
     required = [name for name, each in kind.parameters.items() if each.required]
     missing = [n for n in ("delta", *required) if n not in settings and n not in NOISE]
@@ -187,7 +185,7 @@ def read_stated(path: str, client: str | None = None) -> PlanFile:
     table = {} if text.lstrip().startswith("{") else table_of(text, name)
     if not is_federated(table):
         if client is not None:
-            message = f"--client is about plans of udp-fl; {name} is a plan of steps"
+            message = f"--client is for plans of udp-fl; {name} is a plan of steps"
             raise Exclusive(message, argument="--client")
         return plan_of_text(text, name)
     settings = settings_of(table, name)
@@ -196,7 +194,7 @@ def read_stated(path: str, client: str | None = None) -> PlanFile:
     if chosen == "udp-fl":
         file = _of_client(clients_of(settings, name), client, name)
     elif client is not None or "client" in settings:
-        message = f"a client can be chosen in a plan of udp-fl only; {name} is one of {chosen}"
+        message = f"--client is for plans of udp-fl; {name} is a plan of {chosen}"
         raise Exclusive(message, argument="--client")
     else:
         file = _of_all(chosen, settings, name)

@@ -62,7 +62,9 @@ def lines(
     if stated.kind.kind != "gaussian":
         raise Usage(f"{_OPTION} needs Gaussian noise, got {stated.kind.kind}", argument=_OPTION)
     if framework == "opacus" and (share is None or sampling == "uniform"):
-        message = "whose loader draws by coin, needs --rate, or --batch-size and --dataset-size"
+        message = (
+            "whose data loader samples by coin, needs --rate, or --batch-size and --dataset-size"
+        )
         raise Usage(f"{_OPTION} opacus, {message}, without --sampling uniform", argument=_OPTION)
     if framework == "flower" and share is not None:
         message = "whose strategies earn no amplification, needs --rounds and no sampling rate"

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 METHOD: Parameter[str] = Parameter(
     Word(*METHOD_NAMES, also={"prv": "exact", "pld": "exact", "moments": "rdp", "gdp": "clt"}),
-    f"how to compute it: {', '.join(METHOD_NAMES)}; auto proves the answer where that is cheap, and else"
-    " takes the strongest",
+    f"how to compute it: {', '.join(METHOD_NAMES)}; auto proves the answer where that is cheap, and"
+    " otherwise takes the strongest method",
     "NAME",
     default="auto",
 )
-QUIET: Parameter[bool] = Switch("print the bare safe number, for scripts")
+QUIET: Parameter[bool] = Switch("print only the safe end of the answer, for scripts")
 DETAILS: Parameter[bool] = Switch("also the interval, the method, the sources and the assumptions")
 
 
@@ -38,7 +38,7 @@ class Asked(Command):
     method: Parameter[str] = METHOD
     effort: Parameter[Fraction] = Parameter(
         MOST_EFFORT,
-        "seconds of CPU, estimated beforehand, that a proof may cost before auto takes the fast method",
+        "estimated CPU seconds that a proof may cost; above it auto takes the fast method",
         "S",
         default=Fraction(EFFORT),
     )
@@ -62,11 +62,9 @@ class AskedOfPlan(Asked):
     heading = "Target"
     headings = dict.fromkeys(("digits", "certificate", "save"), "Output")
 
-    digits: Parameter[int | None] = Maybe(
-        PROOF_DIGITS, "certify so many digits; 12 unless said otherwise", "N"
-    )
+    digits: Parameter[int | None] = Maybe(PROOF_DIGITS, "prove this many digits; default 12", "N")
     certificate: Parameter[str | None] = Maybe(
-        File(), "certify, and write the proof as JSON; dpacct verify checks it", "FILE"
+        File(), "prove the answer and write the proof as JSON; dpacct verify checks it", "FILE"
     )
     save: Parameter[str | None] = Maybe(
         File(), "write the plan as a file, for compose, report and sweep", "FILE"

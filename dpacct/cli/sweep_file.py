@@ -191,7 +191,7 @@ def _command(table: Mapping[str, Any], name: str) -> str:
         raise Usage(message, argument="command")
     word = as_text(table["command"], f"{name}: command")
     if word in _NOT_SWEPT:
-        raise Usage(f"{name}: {word} is no command that can be swept", argument="command")
+        raise Usage(f"{name}: the command {word} cannot be swept", argument="command")
     if word not in names():
         message = f"{name}: dpacct has no command {shown(word)}"
         raise Usage(message + did_you_mean(word, names()), argument="command")
@@ -384,5 +384,5 @@ def _columns(
         if path != quantity and path not in cells:
             near = closest(path, [quantity, *cells])
             hint = f"; did you mean {near}?" if near else f"; it has {some}"
-            raise Usage(f"{who} answers no {shown(path)}{hint}", argument="outputs")
+            raise Usage(f"{who} has no output {shown(path)}{hint}", argument="outputs")
     return wanted, tuple("safe" if path == quantity else path for path in wanted)

@@ -49,7 +49,7 @@ def contents(path: str) -> str:
         reason = getattr(error, "strerror", None) or str(error)
         raise Usage(f"cannot read {path[:80]!r}: {reason.lower()}", argument="PLAN") from None
     if len(data) > MAX_BYTES:
-        raise Usage(f"{path!r} is larger than 10 MB, which no plan is", argument="PLAN")
+        raise Usage(f"{path!r} is larger than 10 MB, too large for a plan", argument="PLAN")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:

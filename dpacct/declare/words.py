@@ -43,21 +43,21 @@ class Steps(Record):
         known_as=("q", "p", "sampling_rate", "sampling_probability", "subsampling_rate"),
     )
     batch_size: Parameter[int | None] = Maybe(
-        COUNT, "with dataset_size, the other way to give the rate: B / N", "B"
+        COUNT, "with dataset_size, instead of the rate: B / N", "B"
     )
     dataset_size: Parameter[int | None] = Maybe(
         COUNT, "number of records (units)", "N", known_as=("n", "records")
     )
     sampling: Parameter[str | None] = Maybe(
         SAMPLING,
-        "how a step's sample is drawn, poisson where there is a rate",
+        "how a step's sample is drawn; poisson by default if there is a rate",
     )
     records_per_user: Parameter[int | None] = Maybe(
         Integer(1, 1000), "records that a user has at most, each sampled by its own coin", "K"
     )
     steps: Parameter[int | None] = Maybe(
         STEPS,
-        "number of steps; without sampling the default is 1",
+        "number of steps; default 1 without sampling",
         "T",
         also=("rounds",),
         known_as=("t", "iterations", "compositions", "num_steps", "num_rounds"),
@@ -150,7 +150,7 @@ class Meaning(Record):
     )
     unit: Parameter[str | None] = Maybe(
         Word(*(str(word) for word in Unit)),
-        "whose data is protected; default: record; the number does not depend on it",
+        "whose data is protected; default: record; for the statement only, the number stays the same",
     )
 
 

@@ -37,12 +37,10 @@ class ClientLevel(FederatedPlan):
     """
 
     clients: Parameter[int] = Parameter(Integer(1, 10**12), "number of clients", "M")
-    client_rate: Parameter[Fraction] = Parameter(
-        RATE, "share of the clients in a round; a coin for each, or a lot", "P"
-    )
+    client_rate: Parameter[Fraction] = Parameter(RATE, "share of the clients in a round", "P")
     rounds: Parameter[int] = Parameter(Integer(1, 10**12), "number of rounds", "R")
     noise_multiplier: Parameter[Fraction] = Parameter(
-        _MULTIPLIER, "standard deviation / clip, the other way to say it", "Z"
+        _MULTIPLIER, "standard deviation / clip, instead of --sigma", "Z"
     )
     clip: Parameter[Fraction] = Parameter(
         POSITIVE, "clipping norm of a client's update; 1 unless given", "C", default=Fraction(1)
@@ -110,7 +108,7 @@ class ClientLevel(FederatedPlan):
         """What the run must do."""
         drawn = "each client by its own coin, and who was drawn stays secret"
         if self.sampling == "uniform":
-            drawn = "a subset of a fixed size, drawn uniformly, and who was drawn stays secret"
+            drawn = "a uniformly random subset of a fixed size, which stays secret"
         return (
             f"clients are sampled afresh each round: {drawn}",
             "the sum is divided by a public number, never by the realised number of clients",
@@ -154,11 +152,11 @@ class SharedNoise(ClientLevel):
 
     noise_by: Parameter[str] = Parameter(
         Word("server", "clients"),
-        "who adds the noise: the server, or the clients a share each",
+        "who adds the noise: the server, or each client a share",
         default="server",
     )
     missing: Parameter[int] = Parameter(
-        Integer(0), "clients of a round that drop out, or tell their noise", "N", default=0
+        Integer(0), "clients of a round that drop out or reveal their noise", "N", default=0
     )
 
     notions: ClassVar[tuple[Notion, ...]] = ("client", "message")

@@ -303,7 +303,7 @@ class PriFedSync(FederatedPlan):
     )
     participation: Parameter[str] = Parameter(
         Word("public", "secret"),
-        "prifedsync: public, or secret (which is then not relied upon)",
+        "prifedsync: whether the sample of clients is public; a secret sample earns no extra privacy",
         default="public",
     )
 

@@ -149,10 +149,8 @@ class Ledger(Asked):
             except LedgerDamaged:
                 raise
             except (DpacctError, KeyError, TypeError, ValueError, AttributeError) as error:
-                message = (
-                    f"the ledger {str(self.path)!r} is damaged: line {record['n']} is none that"
-                )
-                message += f" dpacct writes, although its checksum holds ({shown(str(error))})"
+                message = f"the ledger {str(self.path)!r} is damaged: line {record['n']} was not"
+                message += f" written by dpacct, though its checksum holds ({shown(str(error))})"
                 raise LedgerDamaged(message, argument="path") from None
             self._seen += 1
         news = [("recovered", n) for n in self._store.recovered]
@@ -408,9 +406,7 @@ class Ledger(Asked):
         wrong = [check.text for check in self.checks() if check.status is AssumptionStatus.VIOLATED]
         if wrong and not self._warned_of_checks:
             self._warned_of_checks = True
-            message = (
-                f"this ledger goes on counting, but {wrong[0]!r} was found violated: what it counts"
-            )
+            message = f"this ledger continues to count, but {wrong[0]!r} was found violated: what it counts"
             warnings.warn(f"{message} does not bound what is released", stacklevel=3)
         if not self._warned and state.charges.streak >= _LOOP:
             self._warned = True

@@ -57,7 +57,7 @@ class Staircase(Mechanism, kind="staircase"):
     eps0: Parameter[Fraction] = Parameter(EPS0, "epsilon of one release", "L", kw_only=False)
     nu: Parameter[Fraction | None] = Parameter(
         SHARE,
-        "where the density first falls; otherwise where the mean noise is least",
+        "where the density first falls; by default where the mean noise is smallest",
         "V",
         default=None,
     )

@@ -115,7 +115,7 @@ def checked_plan(node: object) -> Node:
     """The plan; raises `InvalidArgument` for anything else."""
     if isinstance(node, Node):
         return node
-    message = f"what is spent must be a plan such as Gaussian(sigma=1), got {shown(node)}"
+    message = f"a release must be a plan such as Gaussian(sigma=1), got {shown(node)}"
     raise InvalidArgument(message, argument="plan")
 
 

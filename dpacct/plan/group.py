@@ -77,7 +77,7 @@ def _bounded(release: Profiled, adjacency: Adjacency) -> Pairs:
     epsilons = np.union1d(even, fine)
     deltas = np.exp(release.log_above(epsilons, adjacency))
     if not deltas.min() < 1.0:
-        raise Unsupported(f"{release!r} is bounded at no epsilon", argument="plan")
+        raise Unsupported(f"no bound of delta below 1 is known for {release!r}", argument="plan")
     nothing = Pair.of(LossDistribution.of_outcomes([0.0], [1.0]))
     bound = Pair.of(above_profile(epsilons.tolist(), deltas.tolist()))
     return Pairs(bound.ways, (release.basis,), nothing.ways, math.inf)

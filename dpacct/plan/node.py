@@ -343,7 +343,7 @@ class Node(ABC):
     def sharper_repeated(
         self, times: int, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
     ) -> Answer | None:
-        """A sharper answer for `count` independent repetitions; None if there is none."""
+        """A sharper answer for `times` independent repetitions; None if there is none."""
         return None
 
     def _repr_html_(self) -> str:

@@ -112,7 +112,7 @@ class Search:
             node, self.epsilon, method=self.method, adjacency=self.adjacency, tilts=self._tilts
         )
         if self._tilts and answer.strength < Strength.CONVERGED:
-            # bounds depend on where one starts; whoever asks about the answer later starts anew
+            # bounds depend on the starting point; a later question about the answer starts afresh
             self._tilts = None
             return self._asked(x)
         return self._aim - score(log_delta), answer

@@ -18,7 +18,7 @@ from dpacct.pld.stable import TooFine
 from dpacct.vocabulary import Adjacency
 
 _ROOT_2, _LOG_ROOT_2_PI = math.sqrt(2.0), 0.5 * math.log(2.0 * math.pi)
-# standard deviations beyond which the tail of a Gaussian is nothing: e^{-10^60}
+# standard deviations beyond which a Gaussian tail vanishes: e^{-10^60}
 _FARTHEST = 1e30
 # and those of the other tail beyond which one minus it is
 _SURELY = -5.0

@@ -49,7 +49,7 @@ _NO_GAP, _SAME_TILT = 1e-6, 1e-4
 
 def saddle_for_epsilon(laws: Laws, epsilon: float, guess: float) -> Sum:
     """The tilt whose saddle epsilon is this one (clipped to a wide range): Newton in log c, safeguarded."""
-    # in nats, so that small losses are told apart
+    # in nats, so that small losses are distinguished
     return saddle(laws, guess, lambda total: total.c * (total.saddle_epsilon - epsilon))
 
 
@@ -402,7 +402,7 @@ def _with(log_value: float, rest: float) -> float:
 
 
 def terms(laws: Laws, total: Sum, places: float) -> float | None:
-    """The number of terms at a window's significant frequencies; None if all frequencies may be significant."""
+    """The number of terms at a window's significant frequencies; None if all may be significant."""
     angle = _loud_below(laws, total)
     if angle is None:
         return None

@@ -169,7 +169,7 @@ class Layouts:
         some number, losses that decide the matter alone are set apart instead, exactly.
         """
         self._log_delta = min(self._log_delta, total.peak - 5.0)
-        # below the bulk a loss counts e^{c loss}: so many nats below it is nothing beside the width asked
+        # below the bulk a loss weighs e^{c loss}, negligible against the width once this many nats below
         nats = 12.0 - math.log(TAILS * self._width / self._steps)
         spread = math.sqrt(tilted_sum(uppers, 0.0).variance)
         epsilon, edge = total.saddle_epsilon, math.inf

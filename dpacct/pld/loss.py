@@ -33,7 +33,7 @@ _MOST_PARTS, _CHUNK = 1 << 22, 1 << 14  # of cells; and of those that are integr
 _VAST = 200.0
 _GRADED = np.concatenate((np.arange(1.0, 7.0), 6.0 * 1.3 ** np.arange(1.0, 90.0)))
 _PANELS = 4000  # of one branch at most
-_NATS = 45.0  # e^-45 of a peak is nothing
+_NATS = 45.0  # e^-45 of a peak is below rounding
 ULPS = 6e-16
 """Relative rounding of a loss, for each operator."""
 _FAR = 38.7  # deviations of normal noise beyond which there is less than a float can hold
@@ -582,7 +582,7 @@ class LossDistribution:
             self.infinite,
             self.before,
         )
-        back.__dict__["_reverse"] = self  # twice is nothing, to all digits
+        back.__dict__["_reverse"] = self  # reversing twice restores the law to all digits
         return back
 
     def reversed(self) -> LossDistribution:

@@ -339,7 +339,7 @@ class Source(ABC):
 
     def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
         """log E_P[e^{sL}; L > loss] at most, where P has so much mass there; inf where nothing is known."""
-        # of a law whose largest loss nobody knows, what rounds to nothing is taken to be nothing
+        # if a law's largest loss is unknown, a mass that rounds to 0 counts as 0
         if mass <= (0.0 if math.isfinite(self.ceiling) else 1e-300):
             return np.full(tilts.shape, -math.inf)
         return np.asarray(math.log(mass) + tilts * self.ceiling)

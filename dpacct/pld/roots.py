@@ -307,7 +307,7 @@ WIDTH = 2e-10
 """Relative width of the final bracket of a real parameter."""
 # where more than one number is seen to be as far from safe as another: how much farther out the next lies
 _PLATEAU = 1.0
-# steps of the walk, in logs: the shortest, and the longest to begin with
+# steps of the walk, in logs: the shortest, and the first
 _LEAST_STEP, _FIRST_STEP = 0.05, math.log(4.0)
 
 

@@ -20,7 +20,7 @@ from .plan import Step
 from .rules import View
 
 _X, _W = np.polynomial.legendre.leggauss(24)
-_NATS = 60.0  # e^-60 of a peak is nothing
+_NATS = 60.0  # e^-60 of a peak is negligible
 _EDGE = 11.0  # deviations of the noise
 _MOST_PANELS = 4000
 _FAR = 5000.0  # deviations of the noise at which a hill is far out

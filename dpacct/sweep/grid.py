@@ -92,7 +92,7 @@ class Spread(Record):
         else:
             inner = [start + (stop - start) * i / (points - 1) for i in range(1, points - 1)]
         if whole:
-            # The ends stay as they are: whoever types a fraction shall be told by the command.
+            # The ends stay as typed, so that the command refuses a fraction itself.
             low, high = ceil(min(start, stop)), floor(max(start, stop))
             inner = [Fraction(round(number)) for number in inner if low <= round(number) <= high]
         values = dict.fromkeys(text(number) for number in (start, *inner, stop))

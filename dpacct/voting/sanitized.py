@@ -248,7 +248,7 @@ def reach(steps: Steps, margins: Floats, distance: int) -> tuple[Floats, Floats]
         low, high = near + moved, near - moved
     else:
         # the leader loses one a step, all of them to the class behind it: the sum of convex tails is
-        # largest so; or it wins one a step from whoever is nearest, as water fills the margins
+        # largest so; or it wins one a step from the nearest class, as water fills the margins
         high = near - taken
         high[:, 0] -= taken
         low = np.maximum(near + taken, _filled(near, taken) + taken)

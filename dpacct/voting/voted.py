@@ -173,7 +173,7 @@ class Voted(Leaf, kind="voted"):
     def in_sample(self, sampler: Any) -> Leaf:
         """A sample of other voters or records would have had other votes: raises `Unsupported`."""
         message = (
-            f"{self!r} cannot run on a sample: its votes are given, and a sample's would be others"
+            f"{self!r} cannot run on a sample: its votes are fixed, and a sample would have others"
         )
         raise Unsupported(message, argument="plan")
 

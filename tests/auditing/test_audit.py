@@ -282,11 +282,11 @@ def test_the_order_of_equal_scores_tells_nothing(order: int, design: str, thresh
         ({"scores_in": [], "scores_out": [1]}, "scores_in must be a list of one number or more"),
         (
             {"scores_in": [1, 2], "included": [1, 1]},
-            "canaries of both kinds, and none was left out",
+            "canaries of both kinds, but none was left out",
         ),
         (
             {"scores_in": [1, 2], "included": [0, 0]},
-            "canaries of both kinds, and none was included",
+            "canaries of both kinds, but none was included",
         ),
         ({"scores_in": [1, 2], "included": [0, 2]}, "included must be 0 or 1, got 2 in row 2"),
         (

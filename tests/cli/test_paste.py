@@ -75,8 +75,8 @@ def test_the_lines_for_a_loop_of_ones_own(training: dict[str, Any], sampling: st
     ("words", "named"),
     [
         ("--rate 0.1 --steps 5 --paste flower", "earn no amplification"),
-        ("--steps 5 --paste opacus", "draws by coin"),
-        ("--rate 0.1 --steps 5 --sampling uniform --paste opacus", "draws by coin"),
+        ("--steps 5 --paste opacus", "samples by coin"),
+        ("--rate 0.1 --steps 5 --sampling uniform --paste opacus", "samples by coin"),
         ("--steps 5 --mechanism laplace --paste torch", "needs Gaussian noise, got laplace"),
         ("--steps 5 --adjacency replace-one --paste flower", "needs --adjacency add-remove"),
         ("--steps 5 --paste keras", "--paste must be one of opacus, flower or torch"),

@@ -21,12 +21,12 @@ LONG_CURVES = ("bins",)
 each = pytest.mark.parametrize("name", COMPOSITES)
 
 UNSAMPLED = {
-    "given votes": "its votes are given",
-    "given votes, screened": "its votes are given",
-    "given votes of neighbours": "its votes are given",
-    "given votes, Laplace": "its votes are given",
-    "a group": "make the group of the samples",
-    "a group, Gaussian": "make the group of the samples",
+    "given votes": "its votes are fixed",
+    "given votes, screened": "its votes are fixed",
+    "given votes of neighbours": "its votes are fixed",
+    "given votes, Laplace": "its votes are fixed",
+    "a group": "form the group of the sampled plan",
+    "a group, Gaussian": "form the group of the sampled plan",
 }
 """What is in no sample, and a part of the sentence that says why."""
 

@@ -111,7 +111,7 @@ def test_no_calculator_answers_with_what_is_false(statement: Statement) -> None:
             "theorems has the actions list, show, search, eval or errata, got 'prove'",
         ),
         ("theorems search", 2, "needs words that the paper prints"),
-        ("theorems search xyzzy", 2, "nothing that the papers state matches"),
+        ("theorems search xyzzy", 2, "no statement of the papers matches"),
         ("theorems list nosuchpaper", 2, "must be that of a theorem"),
         ("theorems list Papernot", 2, "papernot2017, papernot2018"),
         ("theorems show lemma 2", 2, "dp_fed_ls.lemma2, dp_fedsam.lemma2, udp_fl.lemma2"),

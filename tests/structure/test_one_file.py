@@ -232,5 +232,5 @@ def test_a_federated_algorithm(ran: dict[str, Any]) -> None:
     assert value(ran, "twin") == value(ran, "twin file") == value(ran, "same")
     assert "--sums J" in ran["twin help"][1] and "twin" in ran["twin help"][1]
     assert ran["twin refused"][0] == 2
-    assert "--sums is no setting of dp-fed" in ran["twin refused"][2]
+    assert "--sums is not a setting of dp-fed" in ran["twin refused"][2]
     assert ran["twin report"][0] == 0 and "client-level" in ran["twin report"][1]

@@ -175,7 +175,7 @@ GOOD = 'command = "eps"\n[fixed]\ndelta = 1e-5\nsigma = 1\n[axes]\n'
         ("command = ", "is not TOML"),
         ("", "does not say which command"),
         ('command = "epz"', "has no command"),
-        ('command = "sweep"', "no command that can be swept"),
+        ('command = "sweep"', "cannot be swept"),
         ('command = "eps"\nfoo = 1', "unknown key 'foo'"),
         ('command = "eps"', "has no axes"),
         ('command = "eps"\naxes = 3', "must be a table"),
@@ -199,7 +199,10 @@ GOOD = 'command = "eps"\n[fixed]\ndelta = 1e-5\nsigma = 1\n[axes]\n'
         (GOOD + "json = [1]", "has no option 'json'"),
         (GOOD.replace("1e-5", "7") + "steps = [1]", "--delta must be"),
         (GOOD.replace("sigma = 1", "sigma = [1, 2]") + "steps = [1]", "a list of values belongs"),
-        ('outputs = ["epsilonn"]\n' + GOOD + "steps = [1]", "answers no 'epsilonn'; did you mean"),
+        (
+            'outputs = ["epsilonn"]\n' + GOOD + "steps = [1]",
+            "has no output 'epsilonn'; did you mean",
+        ),
         ('outputs = ["lower", "lower"]\n' + GOOD + "steps = [1]", "one value twice"),
         (
             'command = "compare"\n[fixed]\ndelta = 1e-5\n[axes]\nsigma = [1]',

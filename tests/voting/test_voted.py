@@ -133,7 +133,7 @@ def test_an_agent_may_leave_where_no_class_has_its_whole_vote() -> None:
 
 def test_what_it_cannot_do_is_said() -> None:
     plan = dp.GNMax(sigma=4, level="agent").on(VOTES)
-    with pytest.raises(dp.Unsupported, match="its votes are given"):
+    with pytest.raises(dp.Unsupported, match="its votes are fixed"):
         dp.Poisson("0.1")(plan).epsilon(1e-5)
     with pytest.raises(dp.Unsupported, match="margins"):
         dp.GNMax(sigma=Fraction(1, 4)).on([[1000, 0]]).epsilon(1e-5)

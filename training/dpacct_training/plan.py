@@ -359,7 +359,7 @@ class Plan:
         joint: dp.Node = reduce(add, nodes)
         protects = {mechanism.protects for mechanism in noise.values()}
         unit = "record" if "record" in protects else "client"
-        if self.by == EACH:  # that a message is there hides nobody: what it says does
+        if self.by == EACH:  # that a message exists is public: only its content is hidden
             return joint.under("zero-out", unit=unit)
         return accounted(joint, scheme, self.cohort.rate).under(unit=unit)
 

@@ -137,7 +137,7 @@ class Run:
                     missing[why] = missing.get(why, 0) + len(reply.clients)
                 else:
                     replies.append(reply)
-            replies.sort(key=lambda reply: reply.clients)  # whoever was first
+            replies.sort(key=lambda reply: reply.clients)  # independent of the order of arrival
             meters, memory, private = Meters(), dict(state.memory), dict(state.private)
             for reply in replies:
                 meters.add(reply.meters)

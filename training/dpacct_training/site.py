@@ -98,7 +98,9 @@ class Site:
             self.memory.get(client, {}).get(name, row)
             for client, row in zip(self.clients, fresh, strict=True)
         ]
-        return np.stack(rows).astype(otherwise.dtype)  # the same whoever else has kept something
+        return np.stack(rows).astype(
+            otherwise.dtype
+        )  # independent of which other clients have kept something
 
     def remembers(self, name: str) -> bool:
         """Whether every client here kept something under this name."""

@@ -33,10 +33,10 @@ class Audit(Command):
         File(), "a plan file: its epsilon and its trade-off curve are compared", "PLAN"
     )
     delta: Parameter[Fraction | None] = Maybe(
-        PURE_DELTA, "at which epsilon is bounded; default: the plan file's, else 1e-5", "D"
+        PURE_DELTA, "delta at which epsilon is bounded; default: the plan file's, else 1e-5", "D"
     )
     confidence: Parameter[Fraction] = Parameter(
-        Real(0, 1), "of all bounds with confidence together", "C", default=Fraction(95, 100)
+        Real(0, 1), "joint confidence of all confidence bounds", "C", default=Fraction(95, 100)
     )
     design: Parameter[str] = Parameter(
         Word("one-run", "two-worlds"),
@@ -46,24 +46,26 @@ class Audit(Command):
     )
     thresholds: Parameter[str] = Parameter(
         Text(),
-        "ranks: fixed by --share; a number, or several with commas: fixed beforehand; held-out: chosen on a"
-        " random half, judged on the other; simultaneous: many at once, of two worlds",
+        "ranks: fixed by --share; numbers separated by commas: fixed beforehand; held-out: chosen on a"
+        " random half, judged on the other; simultaneous: all at once, for two worlds",
         "HOW",
         default="ranks",
     )
     shares: Parameter[tuple[Fraction, ...]] = Several(
         Real(0, 1, "right"),
-        "part of one kind's scores beyond a threshold, or of the canaries of one run that is guessed; fixed"
-        " without a look at the scores; may be given several times",
+        "share of one kind's scores beyond a threshold, or of one run's canaries to guess; chosen"
+        " without looking at the scores; may be given several times",
         "A",
         default=(),
         alias="share",
     )
-    score: Parameter[str] = Parameter(Text(), "column of the scores", "NAME", default="score")
-    included: Parameter[str] = Parameter(Text(), "column of the coins", "NAME", default="included")
+    score: Parameter[str] = Parameter(Text(), "column with the scores", "NAME", default="score")
+    included: Parameter[str] = Parameter(
+        Text(), "column with the coins", "NAME", default="included"
+    )
     adjacency: Parameter[str | None] = Meaning.adjacency.optional()
     seed: Parameter[int] = Parameter(
-        SEED, "of the bootstrap and of the held-out half", "S", default=0
+        SEED, "seed of the bootstrap and of the held-out half", "S", default=0
     )
     output: Parameter[str | None] = Maybe(
         File(),

@@ -204,7 +204,7 @@ def _noise(wish: Curve, delta: Fraction) -> tuple[Chart, list[str]]:
     from dpacct.report.plots import kinds
 
     if wish.typed.keys() & sizes():
-        message = "--kind noise looks for the noise: leave --sigma, --b and the like out"
+        message = "--kind noise computes the noise: leave out --sigma, --b and the like"
         raise Exclusive(message, argument="--sigma")
     stated = wish.stated(seeks_noise=True)
     stated.steps.count(wish.option)

@@ -13,7 +13,7 @@ from dpacct.declare.words import Target
 class Delta(AskedOfPlan):
     """Compute the smallest delta for which a plan is (epsilon, delta)-private.
 
-    The number printed is the safe end of what is known, rounded up. A delta below the range of
+    The number printed is the upper end of the answer, rounded up. A delta below the range of
     floats is printed as a power of ten.
     """
 

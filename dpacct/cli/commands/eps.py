@@ -13,7 +13,7 @@ from dpacct.declare.record import Parameter
 class Eps(AskedOfPlan):
     """Compute the epsilon that a plan spends at a given delta.
 
-    The number printed is the safe end of what is known, rounded up.
+    The number printed is the upper end of the answer, rounded up.
     """
 
     delta: Parameter[Fraction] = Parameter(

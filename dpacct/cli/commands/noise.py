@@ -90,15 +90,17 @@ class Noise(AskedOfPlan):
     delta: Parameter[Fraction | None] = Target.delta.optional()
     tpr: Parameter[Power | None] = Maybe(
         POWER,
-        "instead: no attack with false positive rate F has a true positive rate above T",
+        "instead of epsilon and delta: no attack with false positive rate F has a true positive rate above T",
         "T@F",
     )
     advantage: Parameter[Fraction | None] = Maybe(
-        CHANCE, "instead: no attack's true and false positive rates differ by more than A", "A"
+        CHANCE,
+        "instead of epsilon and delta: no attack's advantage (TPR - FPR) exceeds A",
+        "A",
     )
     paste: Parameter[str | None] = Maybe(
         Word("opacus", "flower", "torch"),
-        "also print the lines to paste into a program of that framework",
+        "also print lines to paste into a training script of that framework",
     )
     examples = (
         "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000",

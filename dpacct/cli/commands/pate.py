@@ -34,7 +34,7 @@ class Pate(Command):
     """Account for labels released by a vote: PATE, PATE-FL, Private-kNN-FL.
 
     VOTES is a table of counts, one row a query and one column a class: text with commas, or NumPy's
-    .npy. The data-independent epsilon holds whatever the votes are. The data-dependent one and the
+    .npy. The data-independent epsilon holds for any votes. The data-dependent one and the
     exact one are computed from the votes and so are themselves private: publish them only through
     --sanitize. --quiet prints the epsilon that may be published.
     """
@@ -60,40 +60,42 @@ class Pate(Command):
     threshold_sigma: Parameter[Fraction | None] = GNMax.threshold_sigma.but()
     interactive: Parameter[str | None] = Maybe(
         File(),
-        "interactive GNMax: what the student expects each class to get, in votes, as VOTES is written;"
-        " the threshold is for the largest count less this",
+        "interactive GNMax: the votes that the student expects for each class, in the format of VOTES;"
+        " the threshold applies to the largest excess over them",
         "FILE",
     )
     level: Parameter[str] = Aggregator.level.but()
     neighbours: Parameter[int] = Aggregator.neighbours.but()
     delta: Parameter[Fraction] = Target.delta
-    queries: Parameter[int | None] = Maybe(COUNT, "only the first N queries", "N")
+    queries: Parameter[int | None] = Maybe(COUNT, "use only the first N queries", "N")
     sanitize: Parameter[bool] = Switch(
         "print an epsilon that may be published, and nothing that is private"
     )
     order: Parameter[Fraction | None] = Maybe(
-        Real(1, 10**5, "right"), "Renyi order of the publication", "A"
+        Real(1, 10**5, "right"), "Renyi order for the published epsilon", "A"
     )
-    beta: Parameter[Fraction | None] = Maybe(POSITIVE, "its smoothness, below 1/(2A)", "B")
+    beta: Parameter[Fraction | None] = Maybe(
+        POSITIVE, "smoothness of the sensitivity, below 1/(2A)", "B"
+    )
     release_sigma: Parameter[Fraction | None] = Maybe(
         POSITIVE,
-        "its noise, in smooth sensitivities; these three must not be chosen by the votes",
+        "noise on the published epsilon, in smooth sensitivities; do not choose these three by the votes",
         "S",
     )
     confidence: Parameter[Fraction] = Parameter(
         Real("0.5", 1, "left"),
-        "chance that the published epsilon is no less than the private one",
+        "probability that the published epsilon is at least the private one",
         "P",
         default=Fraction(19, 20),
     )
     seed: Parameter[int | None] = Maybe(
-        SEED, "for tests only: noise that can be repeated protects nothing", "N"
+        SEED, "for tests only: noise that can be replayed protects nothing", "N"
     )
     per_query: Parameter[str | None] = Maybe(
-        File(), "write what each query costs as CSV; - for standard output", "FILE"
+        File(), "write the cost of each query as CSV; - for standard output", "FILE"
     )
     top: Parameter[int] = Parameter(
-        Integer(0, 10**9), "show the N queries that cost most", "N", default=5
+        Integer(0, 10**9), "show the N costliest queries", "N", default=5
     )
     exact: Parameter[bool] = Switch(
         "also compute the exact cost of the released labels", default=True

@@ -62,7 +62,7 @@ class Shuffling(Command):
         Integer(1, 10**9), "rounds, each with fresh coins and a fresh shuffle", "R", default=1
     )
     gamma: Parameter[Fraction | None] = Maybe(
-        Real(0), "refused, with the reason: a Renyi level of the randomiser is not an eps0", "G"
+        Real(0), "refused with an explanation: a Renyi level of the randomiser is not an eps0", "G"
     )
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()

@@ -14,7 +14,7 @@ from dpacct.declare.words import Target
 class Steps(AskedOfPlan):
     """Compute the most steps that stay within (epsilon, delta).
 
-    The number printed is rounded down: that many steps are within the budget.
+    The number printed is rounded down, so that many steps fit the budget.
     """
 
     without = frozenset(("steps", "epochs"))

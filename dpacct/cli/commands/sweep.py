@@ -36,7 +36,7 @@ class Sweep(Command):
     outputs: Parameter[tuple[str, ...]] = Several(
         File(),
         "write to a file instead of stdout: .csv, .json, or .svg, .pdf, .png for a picture; as often as"
-        " you like; the same command goes on where a killed one ended",
+        " you like; after a kill the same command continues where it stopped",
         "FILE",
         default=(),
         alias="output",
@@ -44,9 +44,9 @@ class Sweep(Command):
     jobs: Parameter[int | None] = Maybe(
         Integer(1, 1024), "processes; default: one for each processor", "N"
     )
-    restart: Parameter[bool] = Switch("forget the rows of a run that was killed")
+    restart: Parameter[bool] = Switch("discard the rows of a run that was killed")
     show: Parameter[str | None] = Maybe(
-        Text(), "what a picture shows; default: the first", "OUTPUT"
+        Text(), "the output that a picture shows; default: the first", "OUTPUT"
     )
     picture: Parameter[str | None] = Maybe(
         Word("curves", "heatmap"),

@@ -147,7 +147,7 @@ def _search(query: str) -> Result:
 
     def lines() -> list[str]:
         if not chosen:
-            raise Usage(f"nothing that the papers state matches {shown(query)}", argument="WORDS")
+            raise Usage(f"no statement of the papers matches {shown(query)}", argument="WORDS")
         where = [f"{papers()[s.paper].short}, {s.locus}: {s.claim}" for s in chosen]
         cells = [(s.id, s.verdict, text) for s, text in zip(chosen, where, strict=True)]
         return _cut(table(cells))

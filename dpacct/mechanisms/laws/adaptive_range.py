@@ -224,7 +224,7 @@ def _below(eta: float, steps: int, count: int) -> tuple[LossDistribution, ...]:
 
 @lru_cache(maxsize=16)
 def _block(eta: float, steps: int) -> Pairs:
-    """`count` steps as one."""
+    """`steps` steps as one."""
     if steps == 1:
         upper = bounded_range_pair(eta).ways
     else:

@@ -81,7 +81,7 @@ def below_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> LossDis
     corners = corners_below(points, -1.0)
     (t0, h0), (t1, h1) = points[-2:]
     if h1 > 0.0 and h0 > h1:
-        # the last chord goes on until it is 0
+        # the last chord continues until it is 0
         corners[-1] = (t0 + h0 * (t1 - t0) / (h0 - h1), 0.0)
     return _with_corners(hull(corners), 0.0)
 

@@ -39,8 +39,10 @@ class BallsInBins(Sampler, kind="balls-in-bins"):
 
     means = "each record in one of the 1 / rate steps of an epoch"
     span = "epoch"
-    trust = "each epoch deals every {unit} to one of its steps at random, on its own (cutting a shuffled"
-    trust += " list into batches of one size is not that)"
+    trust = (
+        "each epoch assigns every {unit} independently to one random step (cutting a shuffled list"
+    )
+    trust += " into batches of equal size does not)"
     drawn = "each {unit} in one of the {bins} steps of an epoch, at random"
     bins: Parameter[int] = Parameter(Integer(2, _MOST), "steps of an epoch", "T", kw_only=False)
     epochs: Parameter[int] = Parameter(

@@ -31,7 +31,9 @@ class WithoutReplacement(Sampler, kind="without-replacement"):
     word = "uniform"
     drawn = "each on a random {rate} of the {unit}s, of fixed size"
     means = "a fixed size, without replacement"
-    trust = "every step draws a fresh random subset of fixed size (one shuffled epoch is not that)"
+    trust = (
+        "every step draws a fresh random subset of fixed size (shuffling once an epoch does not)"
+    )
     fixed_adjacency = Adjacency.REPLACE_ONE
     references = ("dong2022gaussian, Theorem 4.2",)
     drawing = "each sample is a uniformly random subset of the stated share, drawn afresh"

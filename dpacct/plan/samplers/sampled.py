@@ -163,7 +163,7 @@ class OnSample(Node):
         """One release, unless nothing is left out of the sample."""
         inner = self.node.facts
         if inner.group > 1:
-            message = f"a group of {inner.group} is in no sample as a whole: make the group of the samples"
+            message = f"a group of {inner.group} is not sampled: form the group of the sampled plan"
             raise Unsupported(message, argument="plan")
         total = inner.total if self.sampler.rate == 1 else 1
         fixed = agree("adjacency", inner.fixed, self.sampler.fixed_adjacency)

@@ -92,7 +92,7 @@ def load(name: str) -> Pieces:
     """A fetched data set. Raises `InvalidArgument` where it was not fetched."""
     source = by_name()[one_of("data", name, sorted(by_name()))]
     if not source.path.exists():
-        message = f"the data set {name} is not here: dpacct-train data fetch {name}"
+        message = f"the data set {name} is not in the cache: run dpacct-train data fetch {name}"
         raise dp.InvalidArgument(message, argument="data")
     with np.load(source.path, allow_pickle=False) as held:
         arrays = dict(held)
