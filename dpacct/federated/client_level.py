@@ -278,7 +278,7 @@ class DPFedLS(DPFed):
 
     smoothing: Parameter[Fraction] = Parameter(
         Real(0, "1e12", "both"),
-        "dp-fed-ls: smoothing factor; costs nothing",
+        "dp-fed-ls: smoothing factor; it has no privacy cost",
         "S",
         default=Fraction(1),
     )
@@ -308,8 +308,8 @@ class DPFedAvg(SharedNoise):
     def paper_rows(self, *, delta: Number) -> Iterator[Row]:
         """Algorithm 3 divides by the realised number of agents, which makes the noise itself a witness."""
         reason = (
-            "divides by the realised number of agents, so the noise tells who is there; it is the"
-            " number of a public divisor"
+            "divides by the realised number of agents, so the noise reveals who took part; computed"
+            " for a public divisor"
         )
         value = self.but(missing=0).tree().epsilon(delta=delta).value
         printed = Printed("ae_dpfl.algorithm3", value, "refuted", reason)
@@ -349,11 +349,11 @@ class DPFedSAM(SharedNoise):
             return Row("paper", "client", exact, printed)
 
         def theorem2() -> Row:
-            reason = "mixes twice, so the rate becomes q^2"
+            reason = "applies the sampling twice, so the rate becomes q^2"
             return refuted("theorem2", formulas.theorem2(*run), reason)
 
         def algorithm1() -> Row:
-            reason = "the formula for a coin per client; Algorithm 1 draws a fixed number"
+            reason = "the formula for Poisson sampling; Algorithm 1 samples a fixed number"
             return refuted("theorem2_algorithm1", formulas.theorem2_algorithm1(*run), reason)
 
         def corrected() -> Row:

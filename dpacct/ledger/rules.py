@@ -56,7 +56,7 @@ class Budget:
 
         >>> print(Budget.of((8, "1e-5")))
         epsilon 8 at delta 1e-5 per record, add-remove
-        >>> print(Budget.of((1, Fraction(1e-7))))  # a float's digits to the end tell nobody more
+        >>> print(Budget.of((1, Fraction(1e-7))))  # all digits of a float would not help
         epsilon 1 at delta 1e-7 per record, add-remove
         >>> print(Budget.of((None, "1e-5")))
         any epsilon at delta 1e-5 per record, add-remove

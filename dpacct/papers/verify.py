@@ -25,7 +25,7 @@ from dpacct.vocabulary import Side
 Point: TypeAlias = Mapping[str, Value]
 """Exact arguments, as the domain draws them."""
 CLIMBS, _STEPS = 4, 24  # a sixth of the draws lies on the boundary, the best few are climbed from
-_KEEP = 0.1  # of the excess: a counter-example that only just is one convinces nobody
+_KEEP = 0.1  # of the excess: a marginal counter-example convinces nobody
 _TRIES = 400  # points judged while shrinking, at most; most take fewer than fifty
 
 

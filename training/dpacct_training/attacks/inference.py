@@ -360,7 +360,7 @@ class Overhearing(Around):
         """The inner engine's replies."""
         start = tasks[0].sent.get("weights", 0.0) if tasks else 0.0
         for reply in self.inner.ask(tasks):
-            if reply.summed:  # nobody sees whose it is
+            if reply.summed:  # a sum does not reveal its senders
                 yield reply
                 continue
             rows = reply.rows["model"] if "model" in reply.rows else start + reply.rows[UPDATE]
