@@ -426,10 +426,9 @@ def _last(function: TradeOff, slack: float) -> float:
     if slack == 0.0:
         if largest < 690.0:
             return max(largest, 1e-9)
-        message = (
-            "mu-GDP of losses without end (or beyond 690) needs a slack, by which delta may exceed "
-        )
-        raise Unsupported(f"{message}that of G_mu: give slack=1e-12, or so", argument="slack")
+        message = "mu-GDP of unbounded losses (or losses beyond 690) needs a slack, by which delta"
+        message += " may exceed that of G_mu, such as slack=1e-12"
+        raise Unsupported(message, argument="slack")
 
     def over(epsilon: float) -> bool:
         return float(function._profile(np.array([epsilon]))[0]) > slack
