@@ -26,7 +26,7 @@ from dpacct.pld.stable import Floats, TooFine, cached_property
 from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 
-from .low_sampling import FEW_HITS, LowSampling
+from .low_sampling import FEW_HITS, LowSampling, expected_hits
 
 # relative error of a delta, and of an epsilon, above which another method is asked
 _USABLE, _ROUGH = 1e-6, 1e-6
@@ -102,11 +102,10 @@ class Direction:
         """The low-sampling expansion if few steps are expected to contain a record; else None."""
         return LowSampling.of(self.parts) if self.log_kept == 0.0 else None
 
-    @property
+    @cached_property
     def rare(self) -> LowSampling | None:
         """The low-sampling expansion if it is preferred to any contour; else None."""
-        low = self.low_sampling
-        return low if low is not None and low.hits < FEW_HITS else None
+        return self.low_sampling if expected_hits(self.parts) < FEW_HITS else None
 
     # -- log delta -----------------------------------------------------------------------------
 
@@ -204,7 +203,9 @@ class Direction:
             return False
         if self.rare is not None:
             return self.rare.question.surely_below(log_target, epsilon)
-        return epsilon >= self.ceiling or contour.chernoff(self.parts, epsilon) < log_target
+        if contour.chernoff(self.parts, epsilon) < log_target:
+            return True
+        return epsilon >= self.ceiling
 
     # -- curves ------------------------------------------------------------------------------
 
@@ -356,11 +357,12 @@ class Composition:
         most = max((len(ways) for ways, _ in sides), default=1)
         results = []
         for k in range(most):
-            counts: dict[Source, int] = {}
-            for ways, count in sides:
-                source = ways[k % len(ways)]
-                counts[source] = counts.get(source, 0) + count
-            sources = [(source, float(n)) for source, n in counts.items()]
+            sources = [(ways[k % len(ways)], float(count)) for ways, count in sides]
+            if len(sources) > 1:
+                counts: dict[Source, float] = {}
+                for source, n in sources:
+                    counts[source] = counts.get(source, 0.0) + n
+                sources = list(counts.items())
             results.append(Direction(sources, self._tilts.get(k, 0.0)))
         return results
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dpacct.pld.loss import Sampled
 from dpacct.pld.moments import Part
 from dpacct.pld.rare_law import Counted, SampledLaw
 from dpacct.pld.stable import cached_property
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 FEW_HITS, MOST_HITS = 1.0, 40.0
 # different laws in one plan, at most: terms are counted by how many large losses each has
 _MOST_LAWS = 3
+
+
+def expected_hits(parts: list[Part]) -> float:
+    """How many steps are expected to touch a record; inf where some law has no branches that are sampled."""
+    hits = 0.0
+    for law, n in parts:
+        chain = law.branches[0].chain if law.branches else ()
+        hits += n * (float(chain[0].rate) if chain and isinstance(chain[0], Sampled) else math.inf)
+    return hits
 
 
 @dataclass(frozen=True)
@@ -32,13 +42,14 @@ class LowSampling:
         """The expansion of a direction; None if it does not apply."""
         if not 0 < len(parts) <= _MOST_LAWS or (len(parts) == 1 and parts[0][1] == 1.0):
             return None
+        if not expected_hits(parts) < MOST_HITS:
+            return None
         counted = [(SampledLaw.of(law), n) for law, n in parts]
         laws = [(law, n) for law, n in counted if law is not None]
         ways = {law.exchanged for law, _ in laws}
-        hits = sum(n * law.rate for law, n in laws)
-        if len(laws) < len(parts) or len(ways) > 1 or not hits < MOST_HITS:
+        if len(laws) < len(parts) or len(ways) > 1:
             return None
-        return cls(laws, hits, ways.pop())
+        return cls(laws, expected_hits(parts), ways.pop())
 
     @cached_property
     def question(self) -> Question:

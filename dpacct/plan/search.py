@@ -18,7 +18,7 @@ from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.plan.routes import safe_log_delta
-from dpacct.plan.trials import Trials, score
+from dpacct.plan.trials import Trials, normal_score, score
 from dpacct.pld.budget import WORK, metered, spent
 from dpacct.pld.roots import WIDTH, near_root, real, whole
 from dpacct.pld.stable import TooFine, cached_property
@@ -149,15 +149,25 @@ class Search:
         # the middle first: most plans end here, and the low end may lie outside of what is defined
         for x in (min(max(1.0, self.low), self.high), self.low, self.high):
             try:
-                node = self.build(x)
+                plan = self._composed(x)
             except InvalidArgument:  # farther out than the mechanism is defined
                 return False
-            if not Trials.apply(node, self.method):
-                return False
-            plan = Composition(node, resolve_adjacency(node, self.adjacency))
-            if plan.log_touched > self.log_delta:
+            if plan is None or plan.log_touched > self.log_delta:
                 return False
         return True
+
+    @cached_property
+    def _composed(self) -> Callable[[float], Composition | None]:
+        """The plan of a value; None where it is not answered by the exact route."""
+
+        @cache
+        def composed(x: float) -> Composition | None:
+            node = self.build(x)
+            if not Trials.apply(node, self.method):
+                return None
+            return Composition(node, resolve_adjacency(node, self.adjacency))
+
+        return composed
 
     @cached_property
     def _cautious(self) -> Callable[[float], float]:
@@ -170,10 +180,9 @@ class Search:
 
         @cache
         def cautious(x: float) -> float:
-            node = self.build(x)
-            if not Trials.apply(node, self.method):
+            plan = self._composed(x)
+            if plan is None:
                 return self._excess(x)
-            plan = Composition(node, resolve_adjacency(node, self.adjacency))
             if (touched := plan.log_touched) <= self.log_delta:
                 return self._aim - score(touched)  # met by sampling alone
             if not plan.has_contour:
@@ -187,13 +196,14 @@ class Search:
 
     def _by_normal_law(self) -> tuple[float, float] | None:
         """About the root, and the slope there, were losses normal; None where they have no such scale."""
-        if not Trials.apply(self.build(min(max(1.0, self.low), self.high)), self.method):
+        if self._composed(min(max(1.0, self.low), self.high)) is None:
             return None
-        trials = Trials(self.epsilon, self.adjacency)
 
         @cache
         def normal(x: float) -> float:
-            return self._aim - trials.normal(self.build(x))
+            plan = self._composed(x)
+            assert plan is not None
+            return self._aim - normal_score(plan.scale, self.epsilon)
 
         safe, unsafe = real(normal, self.low, self.high, width=_NEAR)
         if safe is None or unsafe is None:
@@ -216,12 +226,13 @@ class Search:
             return self._aim - score(trials.rough(self.build(x)))
 
         def leading(x: float) -> float:
-            return self._aim - score(trials.one_direction(self.build(x)).upper)
+            solved = trials.one_direction(self.build(x))
+            return self._aim - score(solved.upper) if solved.resolved else math.nan
 
         start = near_root(rough, *guess, _CLOSE)
         if start is None:
             return None
-        (x, slope), bend = start, 0.0
+        x, slope, bend = start
         half = math.copysign(0.4 * WIDTH, -slope)  # into safety
         value, move = leading(x), math.inf
         chords: list[tuple[float, float]] = []

@@ -31,6 +31,20 @@ def score(log_delta: float) -> float:
     return 1e8 if log_delta < -5e15 else math.sqrt(-2.0 * log_delta)
 
 
+def normal_score(mu: float, epsilon: float) -> float:
+    """Score of about the Gaussian whose loss has this standard deviation: a first guess for any plan."""
+    if mu * _FARTHEST <= epsilon:
+        return score(-math.inf)
+    low, high = epsilon / mu - 0.5 * mu, epsilon / mu + 0.5 * mu
+    if low < _SURELY:  # delta is 1 to all digits, but how surely is still told
+        return low
+    # delta = phi(low) (m(low) - m(high)) with Mills' ratio m
+    if low <= 0.0:
+        lost = math.exp(min(epsilon, 700.0)) * math.erfc(high / _ROOT_2)
+        return score(math.log(0.5 * max(math.erfc(low / _ROOT_2) - lost, 1e-300)))
+    return score(-0.5 * low * low + _log_mills_fall(low, high, mu) - _LOG_ROOT_2_PI)
+
+
 @dataclass
 class Trials:
     """Evaluations at one epsilon, each starting from where the last one ended."""
@@ -50,20 +64,6 @@ class Trials:
 
     def _plan(self, node: Node, tilts: Mapping[int, float]) -> Composition:
         return Composition(node, resolve_adjacency(node, self.adjacency), tilts)
-
-    def normal(self, node: Node) -> float:
-        """Score of about the Gaussian whose loss has the plan's variance: a first guess."""
-        mu = self._plan(node, {}).scale
-        if mu * _FARTHEST <= self.epsilon:
-            return score(-math.inf)
-        low, high = self.epsilon / mu - 0.5 * mu, self.epsilon / mu + 0.5 * mu
-        if low < _SURELY:  # delta is 1 to all digits, but how surely is still told
-            return low
-        # delta = phi(low) (m(low) - m(high)) with Mills' ratio m
-        if low <= 0.0:
-            lost = math.exp(min(self.epsilon, 700.0)) * math.erfc(high / _ROOT_2)
-            return score(math.log(0.5 * max(math.erfc(low / _ROOT_2) - lost, 1e-300)))
-        return score(-0.5 * low * low + _log_mills_fall(low, high, mu) - _LOG_ROOT_2_PI)
 
     def rough(self, node: Node) -> float:
         """Saddle-point estimate of log delta in the direction that leads; NaN if there is none.

@@ -67,14 +67,15 @@ class Line:
             value, moment, size = value + v, moment - s, size + abs(v)
         if not (value > 0.0 and moment > 0.0):
             return _NOTHING
-        left = change if self.halved else 1e-14 * _alias(t, eps, height)
+        left = change if self.halved else 1e-14 * _alias(t, eps)
         error = (last + self.error + left + 5e-15 * size) / value + self.relative
         return height + math.log(value), -moment / value, error + _rounding(t, eps)
 
 
-def _alias(total: Totals[float], eps: float, height: float) -> float:
-    """The excess of the estimate over the integral, by folded copies of it."""
-    return math.exp(min(float(total.log_delta(eps)) - height, 0.0))
+def _alias(total: Totals[float], eps: float) -> float:
+    """The estimate over e^height: folded copies are below a part of it, and the integral may be less."""
+    gap, curvature = eps - total.saddle_epsilon, total.curvature
+    return min(1.0, math.exp(-0.5 * gap * gap / curvature) / math.sqrt(2.0 * math.pi * curvature))
 
 
 def _rounding(total: Totals[float], eps: float) -> float:
@@ -109,7 +110,7 @@ class EvenLine(Line):
         if not (value > 0.0 and moment > 0.0):
             return _NOTHING
         height = t.log_moment - c * eps - math.log(c * (1.0 + c))
-        copies = self.tolerance * _alias(t, eps, height)
+        copies = self.tolerance * _alias(t, eps)
         error = (self.error + copies + 5e-15 * self.size) / value
         return height + math.log(value), -moment / value, error + _rounding(t, eps)
 

@@ -63,6 +63,10 @@ class Operator(Protocol):
         """The new loss and log Q-density at the same place of the axis."""
         ...
 
+    def limit(self, loss: float) -> float:
+        """Of a loss, which may be infinite."""
+        ...
+
     def undo(self, loss: Floats) -> Floats:
         """The loss before, infinite where no loss before is as small."""
         ...
@@ -79,6 +83,10 @@ class Reversed:
     def apply(self, loss: Any, log_q: Any, f: Functions) -> tuple[Any, Any]:
         """The operator at a place of the axis."""
         return -loss, log_q + loss
+
+    def limit(self, loss: float) -> float:
+        """Of a loss, which may be infinite."""
+        return -loss
 
     def undo(self, loss: Floats) -> Floats:
         """The loss before the operator was applied."""
@@ -103,6 +111,12 @@ class Sampled:
         """The operator at a place of the axis."""
         return f.mixed_loss(self._rate if f is stable else self.rate, loss), log_q
 
+    def limit(self, loss: float) -> float:
+        """Of a loss, which may be infinite."""
+        if math.isinf(loss):
+            return loss if loss > 0.0 else math.log1p(-self._rate)
+        return float(stable.mixed_loss(self._rate, np.array(loss)))
+
     def undo(self, loss: Floats) -> Floats:
         """The loss before; -inf at and below log(1 - r)."""
         return stable.unmixed_loss(self._rate, loss)
@@ -125,6 +139,11 @@ class Blended:
     def apply(self, loss: Any, log_q: Any, f: Functions) -> tuple[Any, Any]:
         """The operator at a place of the axis."""
         return f.blended_loss(self.terms, loss), log_q
+
+    def limit(self, loss: float) -> float:
+        """Of a loss, which may be infinite."""
+        with quiet():
+            return float(stable.blended_loss(self.terms, np.array(loss)))
 
     def undo(self, loss: Floats) -> Floats:
         """The loss before; -inf where no loss before is as small."""
@@ -288,8 +307,12 @@ class Branch:
     @cached_property
     def range(self) -> tuple[float, float]:
         """Infimum and supremum of the loss."""
-        with quiet():
-            ends = self.at(np.array((self.low, self.high)))[0].tolist()
+        ends = []
+        for x in (self.low, self.high):
+            loss = self.slope * x - self.offset
+            for operator in self.chain:
+                loss = operator.limit(loss)
+            ends.append(loss)
         return min(ends), max(ends)
 
     # -- operators ----------------------------------------------------------------------------

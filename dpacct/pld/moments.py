@@ -119,16 +119,26 @@ def _divergence(loss: Floats, log_w: Floats) -> float:
     return float(w[near] @ expm1_linear(-loss[near])) + float(rest.sum())
 
 
-def tilted(cs: Floats, losses: Floats, log_w: Floats) -> tuple[Floats, Floats, Floats]:
-    """Log of the sum of e^{cL}, mean and variance of L under that tilt, at each of many."""
+def powers(losses: Floats) -> Floats:
+    """Columns 1, l, l^2."""
+    return np.stack((np.ones(losses.shape), losses, losses * losses), axis=1)
+
+
+def tilted(
+    cs: Floats, losses: Floats, log_w: Floats, columns: Floats | None = None
+) -> tuple[Floats, Floats, Floats]:
+    """Log of the sum of e^{cL}, mean and variance of L under that tilt, at each of many.
+
+    `columns`: the `powers` of the losses, where these are at hand.
+    """
     w = np.multiply.outer(cs, losses)
     w += log_w
-    peak = w.max(axis=1)
+    peak = np.maximum.reduce(w, axis=1)
     w -= peak[:, None]
     np.exp(w, out=w)
-    total = w.sum(axis=1)
-    mean = w @ losses / total
-    return peak + np.log(total), mean, np.maximum(w @ losses**2 / total - mean * mean, 0.0)
+    total, first, second = (w @ (powers(losses) if columns is None else columns)).T
+    mean = first / total
+    return peak + np.log(total), mean, np.maximum(second / total - mean * mean, 0.0)
 
 
 class Tilted:
@@ -141,7 +151,9 @@ class Tilted:
     @cached_property
     def level(self) -> float:
         """Log of the sum of all masses, tilted."""
-        return float(tilted(np.array([self.c]), self.losses, self.log_w)[0][0])
+        tilted = self.c * self.losses + self.log_w
+        peak = float(tilted.max())
+        return peak + math.log(float(np.exp(tilted - peak).sum()))
 
     @cached_property
     def weights(self) -> tuple[Floats, Floats, float]:
@@ -149,20 +161,22 @@ class Tilted:
         loss = self.losses
         w = self.c * loss
         w += self.log_w
-        w -= w.max()
+        w -= np.maximum.reduce(w)
         np.exp(w, out=w)
-        w *= 1.0 / w.sum()
+        w *= 1.0 / np.add.reduce(w)
         mean = float(w @ loss)
         loss = loss - mean
-        part = w * loss * loss
-        live = part >= 1e-20 * part.sum()
+        part = w * loss
+        part *= loss
+        live = part >= 1e-20 * np.add.reduce(part)
         return w[live], loss[live], mean
 
     def turned(self, t: Floats) -> Complexes:
         """About log(M(c+it)/M(c)) - itm at real t, from what matters most to the variance."""
         w, loss, _ = self.weights
-        part = w * loss * loss
-        live = part > 1e-6 * part.max()
+        part = w * loss
+        part *= loss
+        live = part > 1e-6 * np.maximum.reduce(part)
         w, loss = w[live], loss[live]
         u = np.multiply.outer(t, loss)
         imag = np.sin(u) @ w
@@ -194,7 +208,7 @@ def even(w: Array, loss: Array, step: float, count: int) -> Complexes:
     u = np.multiply.outer(step * _FOURS[:levels], loss)
     g, d = np.empty((3, levels, loss.size), complex), np.empty((3, levels), complex)
     first, second, third = g
-    if np.iscomplexobj(u):
+    if u.dtype.kind == "c":
         np.expm1(1j * u, out=first)
         d[0] = expm1_linear(1j * u) @ w
     else:
@@ -238,17 +252,20 @@ class Fine(Tilted):
         c, loss, law = self.c, self.losses, self.law
         y = c * loss
         tilted = y + self.log_w
-        peak = float(tilted.max())
+        peak = float(np.maximum.reduce(tilted))
         tilted -= peak
         np.exp(tilted, out=tilted)
-        total = float(tilted.sum())
+        total = float(np.add.reduce(tilted))
         log_moment = peak + math.log(total)
         mean = float(tilted @ loss) / total
         sure = c * (law.lost + law.infinite) < 1.0  # else their difference has no digits for this
-        if sure and abs(log_moment) < 0.5 and float(y.max()) < _LARGE:
+        if sure and abs(log_moment) < 0.5 and float(np.maximum.reduce(y)) < _LARGE:
             w = np.exp(self.log_w)
-            rise = expm1_linear(y)
-            divergence = _divergence(loss, self.log_w)
+            if float(np.minimum.reduce(loss)) > -_LARGE:
+                rise, back = expm1_linear(np.stack((y, -loss)))
+                divergence = float(w @ back)
+            else:
+                rise, divergence = expm1_linear(y), _divergence(loss, self.log_w)
             excess = c * (law.lost - law.infinite + divergence) - law.infinite + float(w @ rise)
             log_moment = math.log1p(excess)
             rise += y
@@ -257,7 +274,7 @@ class Fine(Tilted):
         spread = loss - mean
         tilted *= spread
         tilted *= spread
-        variance, third = float(tilted.sum()) / total, float(tilted @ spread) / total
+        variance, third = float(np.add.reduce(tilted)) / total, float(tilted @ spread) / total
         return Cumulants(log_moment, mean, variance, third)
 
 
@@ -324,20 +341,30 @@ class SummedMoments:
     # -- to search with -----------------------------------------------------------------------
 
     @cached_property
-    def _columns(self) -> tuple[Floats, Floats, Floats, float]:
-        loss, log_w = self.coarse
-        w = np.exp(log_w)
-        first = w * loss
-        second = first * loss
-        mean = float(w @ np.expm1(-loss)) + float(first.sum()) + self.law.lost - self.law.infinite
-        columns = np.stack((first, second), axis=1)
-        return w, columns, np.array((mean, second.sum())), float(loss.max())
+    def _powers(self) -> Floats:
+        return powers(self.coarse[0])
+
+    @cached_property
+    def _top(self) -> float:
+        return float(np.maximum.reduce(self.coarse[0]))
+
+    @cached_property
+    def _weights(self) -> Floats:
+        return np.exp(self.coarse[1])
+
+    @cached_property
+    def _columns(self) -> tuple[Floats, Floats]:
+        loss, w = self.coarse[0], self._weights
+        columns = w[:, None] * self._powers[:, 1:]
+        first, second = np.add.reduce(columns)
+        mean = float(w @ np.expm1(-loss)) + first + self.law.lost - self.law.infinite
+        return columns, np.array((mean, second))
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         """From the coarse rule."""
-        w, columns, base, top = self._columns
-        y = np.multiply.outer(cs, self.coarse[0])
-        if top * cs.max() < 300.0:
+        if self._top * float(np.maximum.reduce(cs)) < 300.0:
+            w, (columns, base) = self._weights, self._columns
+            y = np.multiply.outer(cs, self.coarse[0])
             x = np.expm1(y)
             sums = x @ columns
             sums += base
@@ -350,13 +377,13 @@ class SummedMoments:
                 total += 1.0
                 mean = sums[:, 0] / total
                 return log_moment, mean, np.maximum(sums[:, 1] / total - mean * mean, 0.0)
-        logs, means, variances = tilted(cs, *self.coarse)
+        logs, means, variances = tilted(cs, *self.coarse, self._powers)
         # a coarse rule's error of the mass is the same at small tilts
         return logs - self._mass, means, variances
 
     @cached_property
     def _mass(self) -> float:
-        return math.log(self._columns[0].sum()) - math.log1p(-self.law.infinite)
+        return math.log(np.add.reduce(self._weights)) - math.log1p(-self.law.infinite)
 
     def turned(self, c: float, t: Floats) -> Complexes:
         """From the coarse rule."""

@@ -368,19 +368,26 @@ def whole(excess: Callable[[int], float], low: int, high: int) -> tuple[float | 
     return under.number, over.number
 
 
-def near_root(f: Function, x: float, slope: float, within: float) -> tuple[float, float] | None:
-    """About a root, and the slope in log x there: secant steps until one is below `within`, or None.
+def near_root(
+    f: Function, x: float, slope: float, within: float
+) -> tuple[float, float, float] | None:
+    """About a root, with the slope and half the bend in log x there: by steps until one is below `within`.
 
-    `slope` is about that of f at x, for the first step.
+    `slope` is about that of f at x, for the first step. None where steps go far astray.
     """
-    value = f(x)
+    value, bend, last = f(x), 0.0, None
     for _ in range(12):
-        move = -value / slope if slope else math.nan
+        # to the root of a parabola, nearly
+        step = -value / slope if slope else math.nan
+        move = step - bend * step * step / slope if slope else math.nan
         if not abs(move) < 3.0:
             return None
         following = x * math.exp(move)
         if abs(move) < within:
-            return following, slope
+            return following, slope + 2.0 * bend * move, bend
         before, value, x = value, f(following), following
-        slope = (value - before) / move
+        chord = (value - before) / move
+        if last is not None:
+            bend = (chord - last[0]) / (move + last[1])
+        slope, last = chord + bend * move, (chord, move)
     return None

@@ -68,7 +68,7 @@ _ALONE, _COMPLEX_ALONE, _VECTOR_ALONE = 1 << 17, 1 << 15, 1 << 12
 
 def product(a: Array, b: Array) -> Array:
     """a @ b, in blocks for which BLAS starts no threads: at such sizes these cost more than they do."""
-    most = _COMPLEX_ALONE if np.iscomplexobj(b) else _ALONE
+    most = _COMPLEX_ALONE if b.dtype.kind == "c" else _ALONE
     if a.size * (b.size // max(b.shape[0], 1)) <= (_VECTOR_ALONE if b.ndim == 1 else most):
         whole: Array = a @ b
         return whole
@@ -84,8 +84,7 @@ def product(a: Array, b: Array) -> Array:
 
 def expm1_linear(u: Array) -> Array:
     """e^u - 1 - u, to full relative accuracy, real or complex."""
-    complex_input = np.iscomplexobj(u)
-    size = np.abs(u.real) + np.abs(u.imag) if complex_input else np.abs(u)
+    size = np.abs(u.real) + np.abs(u.imag) if u.dtype.kind == "c" else np.abs(u)
     small = size < 0.15
     result: Array = np.exp(u)
     result -= 1.0
@@ -120,22 +119,22 @@ def sin_linear(u: Floats, sine: Floats | None = None) -> Floats:
 
 def log1p(z: Array) -> Array:
     """log(1 + z), real or complex: NumPy's own complex log1p loses a small real part."""
-    if not np.iscomplexobj(z):
+    if z.dtype.kind != "c":
         return np.log1p(z)
     real, imag = z.real, z.imag
     result: Complexes = np.empty(z.shape, complex)
     np.arctan2(imag, 1.0 + real, out=result.imag)
-    if real.size and real.min() > -0.25:
-        square = real * (real + 2.0)
-        square += imag * imag
+    square = real * (real + 2.0)
+    square += imag * imag
+    beyond = real <= -0.25  # what is added to 1 is not little there, and 1 + z may be
+    if beyond.any():
+        modulus = np.square(1.0 + real[beyond]) + np.square(imag[beyond])
+        square[beyond] = 0.0
         np.log1p(square, out=square)
-        np.multiply(square, 0.5, out=result.real)
-        return result
-    near = np.where(real > -0.25, real, 0.0)
-    modulus = np.maximum((1.0 + real) ** 2 + imag * imag, 1e-300)
-    result.real = 0.5 * np.where(
-        real > -0.25, np.log1p(2.0 * near + near * near + imag * imag), np.log(modulus)
-    )
+        square[beyond] = np.log(np.maximum(modulus, 1e-300))
+    else:
+        np.log1p(square, out=square)
+    np.multiply(square, 0.5, out=result.real)
     return result
 
 
