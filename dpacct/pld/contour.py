@@ -28,6 +28,7 @@ _FAN = np.geomspace(0.1, 3.0, 11)
 _BACK = np.append(np.geomspace(1e-6, 0.1, 6), (0.3, 0.5, 0.7, 0.9, 1.0))
 _NEAR = np.array([0.95, 1.0, 1.05])
 _LEAST = -745.0  # log of the smallest float
+_TO_THE_TOP = 40.0  # e^-40 of the way to the largest loss is rounding
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
 _STEP = 1e-13  # what the profile of one step is off by
 _USABLE = 1e-3  # a worse reading is no answer
@@ -442,7 +443,19 @@ def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Interval
             return -math.inf, -1.0
         return math.log(value[0]), -float(fall[0]) / float(value[0])
 
-    value = roots.decreasing(read, log_target, floor, law.range[1])
+    room = law.range[1] - floor
+    if not room > 0.0:
+        return Interval.about(floor, 0.0)
+    if room < math.inf:  # log delta is nearly a line in u, eps = floor + room (1 - e^-u)
+
+        def along(u: float) -> tuple[float, float]:
+            value, slope = read(floor - room * math.expm1(-u))
+            return value, slope * room * math.exp(-u)
+
+        u = roots.decreasing(along, log_target, 0.0, _TO_THE_TOP, last=1e-13)
+        value = floor - room * math.expm1(-u)
+    else:
+        value = roots.decreasing(read, log_target, floor)
     if value == floor:
         return Interval.about(floor, 0.0)
     _, slope = read(value)

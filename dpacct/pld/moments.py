@@ -227,7 +227,7 @@ def even(w: Array, loss: Array, step: float, count: int) -> Complexes:
     d[2] = product(third, weights) + d[0] + d[1]
     third += first
     third += second
-    split = (levels + 1) // 2
+    split = max(1, round(0.5 * math.log(count, 4.0)))  # both tables about as long
     low, d_low = _comb(g[:, :split], d[:, :split], weights, count)
     if split == levels:
         return log1p(d_low[:count])

@@ -181,9 +181,16 @@ def falls(
 
 
 def decreasing(
-    read: Callable[[float], Reading], target: float, low: float, high: float = math.inf
+    read: Callable[[float], Reading],
+    target: float,
+    low: float,
+    high: float = math.inf,
+    last: float = 1e-15,
 ) -> float:
-    """x in [low, high] with read(x)[0] = target, read -> (value, slope or nan) falling; or `low`."""
+    """x in [low, high] with read(x)[0] = target, read -> (value, slope or nan) falling; or `low`.
+
+    `last`: how short a step, beside its place, is no longer checked.
+    """
 
     def above(x: float) -> Reading:
         value, slope = read(x)
@@ -200,7 +207,7 @@ def decreasing(
         over = start or over
     if under is None:
         return high
-    return _closed_in(asked, over, under, lambda a, b: _ULP * abs(b), trusted=1e-15)[2]
+    return _closed_in(asked, over, under, lambda a, b: _ULP * abs(b), trusted=last)[2]
 
 
 def crossing(

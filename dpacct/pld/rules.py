@@ -7,6 +7,7 @@ Legendre between ends.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -59,6 +60,7 @@ class Panels:
 
     def __init__(self, branch: Branch, by_loss: bool) -> None:
         self.branch, self.by_loss = branch, by_loss
+        self.shift = lru_cache(4)(self._shift)
 
     def nodes(self, tilts: Floats, frequency: float, scale: float, nats: float = 20.0) -> Nodes:
         """A rule to rounding at these tilts and up to this frequency; `scale`: of L^2 beside 1."""
@@ -85,7 +87,7 @@ class Panels:
         log_w = np.log(0.5 * width[:, None] * _GAUSS[1]).ravel() + log1p(1j * branch.sign * slope)
         return loss, log_q + loss + log_w
 
-    def shift(self, c: float) -> float:
+    def _shift(self, c: float) -> float:
         """How far the path of `damped` leaves the axis at most."""
         return _shift(self.branch, self._scan(np.array([c]), max(1.0, c))[0], c)
 
@@ -180,6 +182,7 @@ class Even:
         self.loss, log_q = branch.at(self.x)
         self.log_p = log_q + self.loss
         self._above: tuple[Floats, Floats, Floats] | None = None
+        self.shift = lru_cache(4)(self._shift)
 
     def coarse(self, low: float, high: float) -> Nodes:
         """The nodes of the first look, whatever the tilts."""
@@ -212,7 +215,7 @@ class Even:
         reached = np.maximum(values, (log_q + (1.0 + c) * loss).real)
         return self._at(reached, max(1.0, c), step, shift)
 
-    def shift(self, c: float) -> float:
+    def _shift(self, c: float) -> float:
         """How far the line of `damped` is off the axis."""
         return _shift(self.branch, self.x, c)
 
