@@ -334,7 +334,7 @@ class CustomRenyi(Custom, kind="custom-renyi", given_by=("rdp", "moment")):
 
 # --- a profile in a file, as people have them: with a heading, a byte-order mark, semicolons
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 
 
 def read_profile(path: str | Path) -> list[tuple[float, float]]:
@@ -374,7 +374,7 @@ def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
         raise InvalidArgument(f"{message}{shown(str(wrong))}", argument="path") from None
     results = [(number, [cell.strip() for cell in row]) for number, row in rows]
     results = [(number, row) for number, row in results if any(row) and not row[0].startswith("#")]
-    if results and not any(_NUMBER.fullmatch(cell) for cell in results[0][1]):
+    if results and not any(re.fullmatch(_NUMBER, cell) for cell in results[0][1]):
         heading = [cell.lower() for cell in results.pop(0)[1]]
         if "delta" in heading[0] or any("eps" in cell for cell in heading[1:]):
             message = f"the columns of {path} must be epsilon and delta, in this order, got {shown(heading)}"
@@ -383,7 +383,7 @@ def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
 
 
 def _pair(path: str | Path, number: int, cells: list[str]) -> tuple[float, float]:
-    if len(cells) != 2 or not all(map(_NUMBER.fullmatch, cells)):
+    if len(cells) != 2 or not all(re.fullmatch(_NUMBER, cell) for cell in cells):
         message = (
             f"line {number} of {path} must be two numbers, epsilon and delta, got {shown(cells)}"
         )

@@ -10,8 +10,8 @@ from scipy.special import logsumexp, ndtr
 
 import dpacct as dp
 from dpacct.plan.composition import Composition
+from dpacct.plan.held import names_within
 from dpacct.plan.routes import sources
-from dpacct.plan.samplers.held import names_within
 from dpacct.pld import brackets
 from dpacct.pld.derived import backwards, mirrored, sampled
 from dpacct.pld.loss import gaussian

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dpacct.citations import Citation
     from dpacct.declare.record import Call
     from dpacct.declare.words import Steps
-    from dpacct.plan.samplers.held import HeldSample
+    from dpacct.plan.held import HeldSample
     from dpacct.pld.pair import Pair, Pairs
 
 
@@ -110,7 +110,7 @@ class Sampler(Record, ABC):
         >>> (batch(dp.Laplace(b=2)) + batch(dp.Laplace(b=2))).releases()
         ((Poisson(0.1)(Laplace(b=2) * 2), 1),)
         """
-        from dpacct.plan.samplers.held import HeldSample
+        from dpacct.plan.held import HeldSample
 
         return HeldSample(self, name)
 
