@@ -43,12 +43,12 @@ command = "compose"
 [fixed]
 plan = "{plan}"
 [axes]
-{mark}plan.step.1.repeat{mark} = {{ from = 10, to = 100, points = 3, scale = "log" }}
+{mark}plan.step.1.repeat{mark} = {{ from = 30, to = 300, points = 3, scale = "log" }}
 {mark}plan.step.2.b{mark} = [10, "20/1"]
 """
     result = rows(sweep(plan.parent, text))
     assert [(r["plan.step.1.repeat"], r["plan.step.2.b"]) for r in result] == [
-        (t, b) for t in ("10", "32", "100") for b in ("10", "20/1")
+        (t, b) for t in ("30", "95", "300") for b in ("10", "20/1")
     ]
     for row in result:
         whole = epsilon(int(row["plan.step.1.repeat"]), row["plan.step.2.b"].split("/")[0])
