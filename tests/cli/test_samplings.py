@@ -22,7 +22,9 @@ PLANS = {
 def test_each_command_answers_about_the_same_plan(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if words == BINS:  # of which each other method takes seconds to find a noise, beside the one that is asked
+    if (
+        words == BINS
+    ):  # of which each other method takes seconds to find a noise, beside the one that is asked
         monkeypatch.setattr("dpacct.answer.ask.alternatives", lambda *_, **__: ())
     plan = PLANS[words]
     delta = "1e-6" if words == BINS else "1e-5"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
+import pytest
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from dpacct.answer import Answer
 from tests.laws.catalogue import (
     COMPOSED,
     DISTINCT,
+    PAIRED,
     SEARCH,
     Combination,
     Drawn,
@@ -22,6 +25,7 @@ from tests.laws.catalogue import (
     law,
     not_more,
     over,
+    powers,
     short,
 )
 
@@ -113,3 +117,75 @@ def test_strictly_where_it_is_known_to_be(delta: float, sigma: float, rate: floa
     for less in (plan(sigma * 1.0001, rate, 200), plan(sigma, rate / 1.0001, 200)):
         assert ends(less)[1] < ends(base)[0]
     assert ends(plan(sigma, rate, 199))[1] < ends(base)[0]
+
+
+# --- Continuity: as noise grows privacy becomes free, as it vanishes there is none; rates near 1.
+
+NOISY = tuple(cell for cell in PAIRED if str(cell.kind) in ("gaussian", "laplace"))
+
+
+@over(NOISY)
+@law(data=st.data(), delta=powers(-12, -1))
+def test_epsilon_falls_to_zero_as_the_noise_grows(
+    cell: Combination, data: st.DataObject, delta: float
+) -> None:
+    """No floor (D12). eps <= T/b for Laplace; (T/2 + sqrt(2 T log 1/delta)/sigma)/sigma here."""
+    steps = 10 if cell.kind.settled else 1
+    plan = data.draw(cell.plans()).hit(steps)
+    (name,) = plan.values
+    for scale in (10**3, 10**6, 10**9):
+        noisy = plan.but(**{name: scale})
+        spread = math.sqrt(2 * steps * math.log(1 / delta))
+        bound = max(steps / scale, (0.5 * steps / scale + spread) / scale)
+        answer = noisy.epsilon(delta)
+        assert ends(answer)[0] <= bound * (1 + 1e-9)
+        assert answer.value <= bound * (1 + 1e-6)
+        # delta(0) is total variation: sqrt(KL/2)
+        assert noisy.delta(0).value <= steps / scale
+
+
+@law(share=0.5, delta=powers(-12, -1))
+def test_epsilon_explodes_as_the_noise_vanishes(delta: float) -> None:
+    """delta >= P(loss > 2 eps)(1 - e^{-eps}) makes eps at least about half the mean loss."""
+    for sigma in (0.1, 0.03, 0.01):
+        assert ends(dp.Gaussian(sigma=sigma).epsilon(delta=delta))[0] >= 0.5 / sigma**2
+        laplace = 1 / sigma + 2 * math.log1p(-delta)
+        assert ends(dp.Laplace(b=sigma).epsilon(delta=delta))[1] >= laplace * (1 - 1e-14)
+
+
+@law(share=0.3, sigma=powers(-0.3, 1), steps=st.integers(1, 10**4), delta=deltas)
+def test_rates_near_one_tend_to_no_sampling(sigma: float, steps: int, delta: float) -> None:
+    bare = (dp.Gaussian(sigma=sigma) * steps).epsilon(delta=delta)
+    previous = None
+    for rate in ("0.9", "0.999", "0.99999", "0.999999999"):
+        near = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps).epsilon(delta=delta)
+        not_more(near, bare)
+        if previous is not None:
+            not_more(previous, near)
+        previous = near
+    assert previous is not None
+    assert previous.value == pytest.approx(bare.value, rel=1e-6, abs=1e-9)
+
+
+@law(share=0.3, b=powers(-1, 2), steps=st.just(1), delta=powers(-12, -0.6))
+def test_laplace_rates_near_one_tend_to_no_sampling(b: float, steps: int, delta: float) -> None:
+    bare = (dp.Laplace(b=b) * steps).epsilon(delta=delta)
+    near = (dp.Poisson("0.999999999")(dp.Laplace(b=b)) * steps).epsilon(delta=delta)
+    not_more(near, bare)
+    assert near.value == pytest.approx(bare.value, rel=1e-6, abs=1e-8)
+
+
+@over(PAIRED)
+@law(data=st.data(), epsilon=epsilons)
+def test_a_small_step_makes_a_small_difference(
+    cell: Combination, data: st.DataObject, epsilon: float
+) -> None:
+    """log delta has slope above -(1 + its own tail): a hair in epsilon is a hair in delta."""
+    plan = data.draw(cell.plans(common=True))
+    first, second = plan.delta(epsilon), plan.delta(epsilon * (1 + 1e-9))
+    if first.strength is second.strength:
+        assert second.value <= first.value * (1 + 1e-8) + 1e-300
+        # delta(eps) - delta(eps') <= e^{eps'} - e^eps, and convexity bounds its fall
+        assert (
+            first.value - second.value <= (math.expm1(epsilon * 1.1e-9) * math.exp(epsilon)) + 1e-9
+        )
