@@ -347,8 +347,8 @@ def randomised_response(alpha: int, epsilon: float, clients: int) -> float | Non
 
 @oracle("udp_fl.lemma1", "geng2014.least_amplitude", draws=30, within=1e-8)
 def least_amplitude(lam: float) -> float:
-    """The least E|X| over nu, golden section over sums of pieces."""
-    return least_staircase_moment(lam, 1)[1]
+    """The least E|X| over nu, by a search over sums of pieces."""
+    return least_staircase_moment(lam, 1)
 
 
 def staircase_moment(lam: float, nu: float, power: int) -> float:
@@ -366,17 +366,15 @@ def staircase_moment(lam: float, nu: float, power: int) -> float:
     return float(np.sum(weight * part)) / mass
 
 
-def least_staircase_moment(lam: float, power: int) -> Ends:
-    """(nu, moment) of the least moment over nu, by golden section on (0, 1)."""
-    low, high = 0.0, 1.0
-    for _ in range(45):  # flat at its least
-        left, right = low + 0.382 * (high - low), high - 0.382 * (high - low)
-        if staircase_moment(lam, left, power) < staircase_moment(lam, right, power):
-            high = right
-        else:
-            low = left
-    nu = 0.5 * (low + high)
-    return nu, staircase_moment(lam, nu, power)
+def least_staircase_moment(lam: float, power: int) -> float:
+    """The least E|X|^power over nu in (0, 1), by Brent's method."""
+    from scipy.optimize import minimize_scalar
+
+    def moment(nu: float) -> float:
+        return staircase_moment(lam, nu, power)
+
+    least = minimize_scalar(moment, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-10})
+    return float(least.fun)
 
 
 # --- Gaussian shifts

@@ -110,7 +110,10 @@ class Guarantee:
 
 
 def _highest(height: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function with one peak is highest, by golden section."""
+    """Where a function with one peak is highest, by golden section.
+
+    Written out, since importing scipy.optimize takes more time than the whole answer.
+    """
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
     first, second = height(left), height(right)
     for _ in range(_NARROW):

@@ -33,9 +33,9 @@ def test_atoms_and_a_density_that_is_nearly_one_bring_the_moments_back() -> None
 def test_such_plans_agree_with_a_grid(rate: str, b: str, steps: int, delta: str) -> None:
     run = dp.Poisson(rate)(dp.Laplace(b=b)) * steps
     exact, grid = (run.epsilon(delta=delta, method=method) for method in ("exact", "lattice"))
-    for one, other in ((exact, grid), (grid, exact)):
-        assert one.lower is not None and other.upper is not None
-        assert one.lower <= other.upper
+    for lesser, greater in ((exact, grid), (grid, exact)):
+        assert lesser.lower is not None and greater.upper is not None
+        assert lesser.lower <= greater.upper
 
 
 def test_an_odd_atom_far_from_epsilon_is_not_folded_onto_it() -> None:

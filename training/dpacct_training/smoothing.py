@@ -113,14 +113,13 @@ def best_factor(v: Vector, nu: float, most: float = 100.0, *, released: bool = F
     def cost(sigma: float) -> float:
         return estimated_risk(v, nu, sigma) if released else risk(v, nu, sigma).total
 
-    # The risk need not be convex in sigma: a grid finds the valley, golden sections its bottom.
+    from scipy.optimize import minimize_scalar  # late: most runs smooth by a given factor
+
+    # The risk need not be convex in sigma: a grid finds the valley, Brent's method its bottom.
     grid = np.concatenate([[0.0], np.geomspace(1e-4, max(most, 1e-4), 60)])
     grid = grid[grid <= most]
     at = int(np.argmin([cost(s) for s in grid]))
-    low, high = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
-    ratio = (5**0.5 - 1) / 2
-    for _ in range(60):
-        a, b = high - ratio * (high - low), low + ratio * (high - low)
-        low, high = (low, b) if cost(a) <= cost(b) else (a, high)
-    middle = float((low + high) / 2)
+    low, high = float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)])
+    options = {"xatol": 1e-12 * max(high, 1.0)}
+    middle = float(minimize_scalar(cost, bounds=(low, high), method="bounded", options=options).x)
     return min((middle, float(grid[at])), key=cost)

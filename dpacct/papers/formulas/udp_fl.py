@@ -63,7 +63,7 @@ def variance_gap(epsilon: float) -> float:
 @oracle("variance_gap")
 def gap_to_laplace(epsilon: float) -> float:
     """2/epsilon^2 less the least variance over nu."""
-    return 2.0 / epsilon**2 - truths.least_staircase_moment(epsilon, 2)[1]
+    return 2.0 / epsilon**2 - truths.least_staircase_moment(epsilon, 2)
 
 
 def variance_gap_gaussian(alpha: float, gamma: float) -> float:
