@@ -17,7 +17,13 @@ DISPLAY = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
 # What LaTeX knows and the converter does not, or not there.
 TAG = re.compile(r"\\tag\{(\w+)\}")
 WORDS = re.compile(r"\\text\{([^{}]*\$[^{}]*)\}")
-SPELLED = ((r"\arg ", r"\operatorname{arg} "), (r"\Big\|", r"\Big‖"), (r"\_", "_"))
+SPELLED = (
+    (r"\arg ", r"\operatorname{arg} "),
+    (r"\Big\|", r"\Big‖"),
+    (r"\lceil", "⌈"),
+    (r"\rceil", "⌉"),
+    (r"\_", "_"),
+)
 
 # Browsers know these alphabets as characters of their own: where they begin, and what was there before.
 LETTER = re.compile(r'<mi mathvariant="(double-struck|script|bold)">([A-Za-z])</mi>')
