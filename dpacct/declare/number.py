@@ -349,8 +349,8 @@ def short(value: object, direction: Direction = "nearest") -> str:
 
     What holds at an epsilon and a delta holds at larger ones: there a longer number is rounded up.
 
-    >>> short(Fraction(1, 10**5)), short(Fraction(1, 3), "up"), short("client")
-    ('1e-5', '0.333334', 'client')
+    >>> short(Fraction(1, 10**5)), short(Fraction("0.1234561"), "up"), short("client")
+    ('1e-5', '0.123457', 'client')
     """
     if not isinstance(value, Fraction | int):
         return str(value)
