@@ -282,7 +282,7 @@ def test_the_counts_of_the_readme() -> None:
     refuted = sum(entry["status"] == "refuted" for entry in listed())
     text = page("README.md")
     assert (
-        f"{len(listed())} statements of {len(papers)} papers ({five} of them of five) with verdicts: "
+        f"{len(listed())} statements of {len(papers)} papers ({five} of them from five) with verdicts: "
         f"{verdicts['false']} are false as printed and {verdicts['ill-posed']} ill-posed; "
         f"{refuted} have a counter-example"
     ) in text
