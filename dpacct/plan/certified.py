@@ -77,8 +77,7 @@ def _proven(
     name: str = "",
 ) -> Proven:
     """The answer between two proven ends, and the certificate of the question; `name` of a parameter."""
-    from dpacct.proof.check import certificate
-    from dpacct.proof.claims import decimal, exact_text
+    from dpacct.proof.check import certificate, decimal, exact_text
 
     node = composition.node
     lower, upper = below(ends.lower), above(ends.upper)

@@ -17,23 +17,23 @@ from dpacct.errors import DpacctError, NotCertified
 from dpacct.pld.interval import Interval
 
 from .balls import Enclosure, ball, fraction, precision
-from .effort import allowance
-from .far_search import FarSeeker
-from .floats import FloatLaw, FloatLaws, saddle_for_log_delta
-from .lattice import places
-from .mesh import Mesh
-from .mesh_search import Rough, rough
-from .plan import Laws, on_grid
-from .proofs import CEILING, CLOSED_FORM, EDGE, Evidence, NoClosedForm, Proof, Reading
-from .search import LatticeSeeker, Seeker, bound
-from .whole import (
+from .closed import (
     FEW_OUTCOMES,
     discrete,
     has_closed_form,
     largest_loss,
     outcomes,
+    places,
     top_outcome,
 )
+from .effort import allowance
+from .far_search import FarSeeker
+from .floats import FloatLaw, FloatLaws, saddle_for_log_delta
+from .mesh import Mesh
+from .mesh_search import Rough, rough
+from .plan import Laws, on_grid
+from .proofs import CEILING, CLOSED_FORM, EDGE, Evidence, NoClosedForm, Proof, Reading
+from .search import LatticeSeeker, Seeker, bound
 
 _TRIALS = 6
 _MOST_NATS = 140.0

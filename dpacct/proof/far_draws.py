@@ -21,8 +21,7 @@ from typing import Any
 
 from flint import acb, arb
 
-from .balls import ball, disc
-from .choices import demand, positive
+from .balls import ball, demand, disc, positive
 from .law import Law, Weight, normal_tail, remove
 from .line import Line, Terms, log_moment, payoff_peak, prepared
 from .plan import Laws, Step

@@ -20,7 +20,7 @@ from flint import arb, ctx
 
 from dpacct.pld.loss import LossDistribution, Tabled
 
-from .choices import demand
+from .balls import demand
 from .outcomes import Point, stick
 
 _FAR_OUT = 200.0

@@ -15,8 +15,7 @@ from functools import lru_cache, partial
 
 from flint import acb, arb, ctx
 
-from .balls import disc
-from .choices import Unsound, demand, positive, real, whole
+from .balls import Unsound, demand, disc, positive, real, whole
 from .effort import RULE, spend_on, spend_once
 from .moments import Moments, NormalMoments
 from .outcomes import folded, stick

@@ -25,8 +25,7 @@ from flint import arb, ctx, fmpq, fmpz_poly
 
 from dpacct.pld.loss import Tabled
 
-from .balls import ball, precision
-from .choices import demand, positive, whole
+from .balls import ball, demand, positive, precision, whole
 from .effort import CELL, PRODUCT, spend, spend_on, spend_once
 from .law import Branch, Law, exchange
 from .plan import Laws, Nested, Step, nothing_stated

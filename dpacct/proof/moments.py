@@ -23,8 +23,7 @@ from flint import acb, acb_mat, arb, ctx
 
 from dpacct.pld.stable import Floats
 
-from .balls import spread
-from .choices import demand
+from .balls import demand, spread
 from .effort import PIECE, spend
 from .law import Branch, Law
 from .rule import Grid, LineRule, PanelRule, Rule

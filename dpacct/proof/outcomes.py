@@ -11,7 +11,7 @@ from flint import arb
 
 from dpacct.errors import NotCertified
 
-from .choices import demand
+from .balls import demand
 from .effort import OUTCOME, spend_on
 
 MOST_POINTS = 400_000

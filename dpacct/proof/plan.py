@@ -21,8 +21,7 @@ from dpacct.pld.loss import LossDistribution, laplace, normal
 from dpacct.pld.pair import Stated, StatedPairs
 from dpacct.vocabulary import Adjacency
 
-from .balls import ball
-from .choices import demand
+from .balls import ball, demand
 from .effort import spend
 from .law import Law, add, back, coin, exchange, plain, read, remove
 from .moments import Moments, NormalMoments

@@ -14,15 +14,22 @@ from flint import arb
 
 from dpacct.errors import InvalidArgument
 
-from .balls import Enclosure, ball, precision
-from .choices import Unsound, demand, positive, whole
+from .balls import Enclosure, Unsound, ball, demand, positive, precision, whole
+from .closed import (
+    Lattice,
+    Period,
+    chernoff,
+    closed_form,
+    discrete,
+    kept,
+    largest_loss,
+    top_outcome,
+)
 from .effort import CLOSED, PERIOD, READ, RULE, spend, spend_on, spend_on_line
 from .far_draws import FarDraws, Split, Window
-from .lattice import Lattice, Period, kept
 from .line import Contour, LessAtoms, Line, Terms, prepared
 from .plan import Laws
 from .rule import Rules, rules_from_json
-from .whole import chernoff, closed_form, discrete, largest_loss, top_outcome
 
 CEILING, CLOSED_FORM, EDGE, BOUND = "ceiling", "closed", "largest loss", "moment bound"
 LATTICE, LINE, LESS_ATOMS, FAR = "lattice", "contour", "contour less atoms", "contours by far draws"

@@ -9,7 +9,7 @@ from typing import Any
 
 from flint import arb
 
-from .choices import MOST_TERMS, demand, positive, real, whole
+from .balls import MOST_TERMS, demand, positive, real, whole
 from .law import Branch
 
 MOST_NODES = 5000

@@ -19,6 +19,8 @@ from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats, log_peak
 
 from .balls import precision
+from .closed import MOST_NODES as MOST_PERIOD
+from .closed import places
 from .effort import SEARCH, spend
 from .floats import (
     FloatLaw,
@@ -27,8 +29,6 @@ from .floats import (
     saddle_for_log_delta,
     totals,
 )
-from .lattice import MOST_NODES as MOST_PERIOD
-from .lattice import places
 from .line import Contour, Steps, prepared
 from .moments import Moments
 from .plan import Laws

@@ -15,7 +15,7 @@ from dpacct.plan.node import Node
 from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure
-from .claims import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
+from .check import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
 from .direction import Direction, Engine
 from .effort import GRID, TooCostly, foresee, insisted
 from .plan import read_plan

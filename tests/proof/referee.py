@@ -28,7 +28,7 @@ import dpacct as dp
 from dpacct.declare.number import ln
 from dpacct.errors import NotCertified
 from dpacct.plan import certified
-from dpacct.proof.claims import decimal
+from dpacct.proof.check import decimal
 from dpacct.vocabulary import Strength
 from tests.work import limited
 

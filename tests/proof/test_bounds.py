@@ -13,12 +13,12 @@ from flint import arb
 from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
 from dpacct.pld.pair import guarantee
 from dpacct.proof.balls import ball, precision
+from dpacct.proof.closed import finite_sum, repeated
 from dpacct.proof.law import Law, add, exchange, plain, remove
 from dpacct.proof.line import Contour, LessAtoms, Line, payoff_peak
 from dpacct.proof.moments import flatness
 from dpacct.proof.plan import Step
 from dpacct.proof.rule import LineRule, Rule
-from dpacct.proof.whole import finite_sum, repeated
 from tests.proof.plans import (
     NAMES,
     at,

@@ -20,14 +20,13 @@ from dpacct.plan.combine import Under
 from dpacct.plan.composition import Composition
 from dpacct.proof import outcomes
 from dpacct.proof.balls import ball, precision
-from dpacct.proof.claims import prove, sides
+from dpacct.proof.check import prove, sides
+from dpacct.proof.closed import Lattice, Period, finite_sum
 from dpacct.proof.floats import FloatLaw
-from dpacct.proof.lattice import Lattice, Period
 from dpacct.proof.law import Law, add, exchange, plain, remove
 from dpacct.proof.outcomes import three_losses
 from dpacct.proof.plan import Step, read_plan
 from dpacct.proof.search import LatticeSeeker
-from dpacct.proof.whole import finite_sum
 from dpacct.vocabulary import Adjacency, Strength
 
 TABLES = (["0.2", "0.3", "0.5", "0"], ["0.3", "0.3", "0.3", "0.1"])

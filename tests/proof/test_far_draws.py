@@ -14,9 +14,8 @@ from flint import arb
 
 import dpacct as dp
 from dpacct.plan import certified
-from dpacct.proof.balls import precision
+from dpacct.proof.balls import Unsound, precision
 from dpacct.proof.check import check
-from dpacct.proof.choices import Unsound
 from dpacct.proof.far_draws import Draws, FarDraws, Split, Window, given_up
 from dpacct.proof.law import exchange, remove
 from dpacct.proof.line import Contour, Line, prepared

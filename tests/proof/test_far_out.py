@@ -11,10 +11,10 @@ from flint import acb, arb
 
 from dpacct.proof import moments
 from dpacct.proof.balls import precision
+from dpacct.proof.closed import largest_loss, repeated, top_outcome
 from dpacct.proof.far_draws import Windowed
 from dpacct.proof.law import Branch, Law, Weight, exchange, mills_ratio, normal_tail, plain, remove
 from dpacct.proof.moments import beyond, log_size
-from dpacct.proof.whole import largest_loss, repeated, top_outcome
 from tests.proof.plans import NAMES, normal, panels, prepared, spaced
 
 

@@ -19,8 +19,7 @@ import pytest
 import dpacct as dp
 from dpacct.errors import DpacctError, NotCertified
 from dpacct.plan import certified
-from dpacct.proof.check import about, check
-from dpacct.proof.claims import Claim, prove, sides
+from dpacct.proof.check import Claim, about, check, prove, sides
 from dpacct.proof.effort import TooCostly, allowance
 from tests.proof.edited import Path, changed
 

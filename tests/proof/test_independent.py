@@ -14,7 +14,7 @@ import dpacct as dp
 from dpacct.pld.loss import normal
 from dpacct.proof import independent
 from dpacct.proof.balls import precision
-from dpacct.proof.claims import laws_of, number
+from dpacct.proof.check import laws_of, number
 from dpacct.proof.independent import within
 from dpacct.proof.plan import Step, read_plan
 from dpacct.vocabulary import Adjacency

@@ -16,12 +16,11 @@ from dpacct.pld.loss import laplace
 from dpacct.pld.loss import normal as normal_law
 from dpacct.pld.pair import guarantee
 from dpacct.proof import check, mesh
-from dpacct.proof.balls import ball, precision
-from dpacct.proof.choices import Unsound
+from dpacct.proof.balls import Unsound, ball, precision
+from dpacct.proof.closed import finite_sum
 from dpacct.proof.law import Law, add, back, coin, exchange, plain, remove
 from dpacct.proof.mesh import Cells, Masses, Mesh, Rounded, Rounding
 from dpacct.proof.plan import Nested, Step, nothing_stated
-from dpacct.proof.whole import finite_sum
 from tests.proof.plans import NAMES
 
 BITS = 192

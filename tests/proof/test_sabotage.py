@@ -11,11 +11,11 @@ from flint import arb
 
 from dpacct.proof import moments
 from dpacct.proof.balls import precision
+from dpacct.proof.closed import repeated
 from dpacct.proof.law import add, remove
 from dpacct.proof.line import Contour, LessAtoms, Line
 from dpacct.proof.moments import Moments
 from dpacct.proof.rule import LineRule
-from dpacct.proof.whole import repeated
 from tests.proof.plans import fine, fine_rule, grid, nodes, normal, panels, prepared, spaced
 
 STEP = normal(Fraction(121, 100), Fraction(1, 100))

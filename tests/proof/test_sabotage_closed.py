@@ -14,14 +14,14 @@ from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
 from dpacct.pld.loss import laplace
 from dpacct.pld.loss import normal as normal_law
 from dpacct.pld.pair import guarantee
-from dpacct.proof import between, line, whole
+from dpacct.proof import between, closed, line
 from dpacct.proof.balls import ball, precision
+from dpacct.proof.closed import finite_sum
 from dpacct.proof.law import Branch, Law, add, exchange, remove
 from dpacct.proof.line import Contour, LessAtoms, Line
 from dpacct.proof.moments import Moments
 from dpacct.proof.outcomes import folded, stick
 from dpacct.proof.plan import Step
-from dpacct.proof.whole import finite_sum
 from tests.proof.plans import at, fine_rule, grid, normal, panels, prepared, spaced
 
 # --- eq. (1): delta is the integral of M(s) e^{-s eps}/(s (s + 1))
@@ -155,12 +155,12 @@ def test_half_of_the_moment_bound_is_false_eq_10(monkeypatch: pytest.MonkeyPatch
         epsilon, c = arb(40), 0.01
         rules = [panels(laws[0][0], 60, 24, 3.0)]
         truth = laws[0][0].one_step(epsilon)
-        proven = whole.chernoff(laws, rules, c, epsilon)
+        proven = closed.chernoff(laws, rules, c, epsilon)
         assert truth <= proven < truth * 1.1
         peak = line.payoff_peak
         for spoilt in (lambda y: peak(y) / 2, lambda y: y * peak(y)):
-            monkeypatch.setattr(whole, "payoff_peak", spoilt)
-            assert whole.chernoff(laws, rules, c, epsilon) < truth
+            monkeypatch.setattr(closed, "payoff_peak", spoilt)
+            assert closed.chernoff(laws, rules, c, epsilon) < truth
 
 
 # --- eq. (11) and (26): repeated Laplace steps
@@ -300,10 +300,10 @@ def test_without_a_part_of_the_finite_sum_eq_18(what: str, monkeypatch: pytest.M
         assert abs(finite_sum(((step, 4),), epsilon) - truth) < 1e-20
         atoms, failing = law.atoms, law.infinite
         spoilt = Law(atoms) if what == "escaped mass" else Law(atoms[:1], (), failing, failing)
-        whole._composed.cache_clear()
+        closed._composed.cache_clear()
         monkeypatch.setattr(Step, "law", lambda self: spoilt)
         assert abs(finite_sum(((step, 4),), epsilon) / truth - 1) > 1e-2
-    whole._composed.cache_clear()
+    closed._composed.cache_clear()
 
 
 # --- eq. (19): the largest loss
@@ -315,6 +315,6 @@ def test_twice_the_largest_losses_share_is_false_eq_19() -> None:
     with precision(200):
         epsilon = arb(10) - arb(1e-6)
         truth = by_every_residue(5, Fraction(1, 2), epsilon)
-        top = whole.top_outcome(laws, epsilon)
+        top = closed.top_outcome(laws, epsilon)
         assert truth / 1.01 < top <= truth
         assert 2 * top > truth

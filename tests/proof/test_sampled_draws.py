@@ -16,10 +16,10 @@ from dpacct.proof import between
 from dpacct.proof.balls import precision
 from dpacct.proof.between import Spaced, _ends, _fitted, _sticks, by_draws, residues
 from dpacct.proof.check import check
+from dpacct.proof.closed import repeated
 from dpacct.proof.law import add, exchange, remove
 from dpacct.proof.line import Contour, LessAtoms
 from dpacct.proof.plan import Step
-from dpacct.proof.whole import repeated
 from tests.proof.plans import NAMES, panels, prepared, spaced
 
 KINDS = [pytest.param(how, id=NAMES[how]) for how in (remove, add, exchange)]

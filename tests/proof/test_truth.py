@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 import dpacct as dp
 from dpacct.errors import NotCertified
 from dpacct.plan import certified
-from dpacct.proof.claims import decimal
+from dpacct.proof.check import decimal
 from dpacct.vocabulary import Strength
 from tests.golden.golden_mpmath import delta_sampled
 from tests.golden.golden_realspace import two_steps
