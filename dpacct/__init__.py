@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from dpacct.ledger.execution import Execution as Execution
     from dpacct.ledger.ledger import Ledger as Ledger
     from dpacct.mechanisms.custom import Custom as Custom
-    from dpacct.mechanisms.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
-    from dpacct.mechanisms.discrete_laplace import DiscreteLaplace as DiscreteLaplace
+    from dpacct.mechanisms.discrete import DiscreteGaussian as DiscreteGaussian
+    from dpacct.mechanisms.discrete import DiscreteLaplace as DiscreteLaplace
     from dpacct.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
     from dpacct.mechanisms.gaussian import Gaussian as Gaussian
     from dpacct.mechanisms.laplace import Laplace as Laplace
@@ -105,8 +105,7 @@ _HOMES = {
     "ledger.execution": ("Execution",),
     "ledger.ledger": ("Ledger",),
     "mechanisms.custom": ("Custom",),
-    "mechanisms.discrete_gaussian": ("DiscreteGaussian",),
-    "mechanisms.discrete_laplace": ("DiscreteLaplace",),
+    "mechanisms.discrete": ("DiscreteGaussian", "DiscreteLaplace"),
     "mechanisms.exponential": ("ExponentialMechanism",),
     "mechanisms.gaussian": ("Gaussian",),
     "mechanisms.laplace": ("Laplace",),

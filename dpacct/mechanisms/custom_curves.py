@@ -10,11 +10,11 @@ from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from dpacct.citations import worst_pair
 from dpacct.declare.number import exact, shown, text
-from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers, unsaved
 from dpacct.plan.node import Fields, take
 from dpacct.vocabulary import Adjacency, Assumption
@@ -317,11 +317,6 @@ class CustomRenyi(Custom, kind="custom-renyi", given_by=("rdp", "moment")):
             )
             raise InvalidArgument(f"{message} at s = {s:g}", argument="moment")
         return math.log(max(1.0, value)) / s if value < math.inf else math.inf
-
-    def pair(self, adjacency: Adjacency) -> NoReturn:
-        """Raises `Unsupported`: no pair is known."""
-        message = f"{self!r} has no dominating pair: use only method='rdp'"
-        raise Unsupported(message, argument="method")
 
     def renyi(
         self, orders: NDArray[np.floating[Any]], adjacency: Adjacency

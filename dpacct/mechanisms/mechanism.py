@@ -38,6 +38,9 @@ class Mechanism(Record, Leaf):
 
         Raises `Unsupported` where none is known.
         """
+        if not self.has_pairs:
+            message = f"{self!r} has no dominating pair: use only method='rdp'"
+            raise Unsupported(message, argument="method")
         return self.stated(adjacency).pair()
 
     def stated(self, adjacency: Adjacency) -> Stated:

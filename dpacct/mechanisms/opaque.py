@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from dpacct.citations import STEP
 from dpacct.declare.domain import EPSILON, Real
 from dpacct.declare.record import Parameter
-from dpacct.errors import Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.vocabulary import Adjacency, Assumption
 
@@ -107,11 +106,6 @@ class ZCDP(_Opaque, kind="zcdp"):
     rho: Parameter[Fraction] = Parameter(GUARANTEE, "rho of one release", kw_only=False)
     references = ("bun2016concentrated",)
     has_pairs = False
-
-    def pair(self, adjacency: Adjacency) -> NoReturn:
-        """Raises `Unsupported`: no pair is known."""
-        message = f"{self!r} bounds Renyi DP and has no dominating pair: use only method='rdp'"
-        raise Unsupported(message, argument="method")
 
     def renyi(
         self, orders: NDArray[np.floating[Any]], adjacency: Adjacency

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import STEPS
 from dpacct.errors import InvalidArgument
-from dpacct.plan.node import Facts, Fields, Leaf, Node, agree, nested, read, take
+from dpacct.plan.node import Around, Facts, Fields, Leaf, Node, agree, nested, read, take
 from dpacct.vocabulary import Adjacency, Unit
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def know(node: Node, facts: Facts) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class Repeat(Node, kind="repeat"):
+class Repeat(Around, kind="repeat"):
     """`steps` independent releases of the same plan."""
 
     node: Node
@@ -52,11 +52,6 @@ class Repeat(Node, kind="repeat"):
     ) -> Answer | None:
         """A sharper answer from the repeated plan, if it has one."""
         return self.node.sharper_repeated(self.steps, quantity, at, method, adjacency)
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        """The repeated plan."""
-        return (self.node,)
 
     def __repr__(self) -> str:
         return f"{bracketed(self.node, 3)} * {self.steps}"
@@ -117,7 +112,7 @@ class Compose(Node, kind="compose"):
 
 
 @dataclass(frozen=True, repr=False)
-class Under(Node, kind="under"):
+class Under(Around, kind="under"):
     """A plan whose adjacency, or unit of privacy, is declared."""
 
     node: Node
@@ -133,11 +128,6 @@ class Under(Node, kind="under"):
     def gather(self) -> Mapping[Leaf, int]:
         """Those of the plan inside."""
         return dict(self.node.gathered)
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        """The plan inside the declaration."""
-        return (self.node,)
 
     def __repr__(self) -> str:
         words = [repr(str(self.adjacency))] if self.adjacency else []

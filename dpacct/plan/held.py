@@ -8,7 +8,7 @@ from typing import NoReturn
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.combine import composed, know
-from dpacct.plan.node import Fields, Leaf, Node, agree, nested, read, take
+from dpacct.plan.node import Around, Fields, Leaf, Node, agree, nested, read, take
 from dpacct.plan.samplers.sampled import OnSample, Sampled, Sampler
 from dpacct.vocabulary import Adjacency
 
@@ -47,7 +47,7 @@ class HeldSample:
 
 
 @dataclass(frozen=True, repr=False)
-class OnHeld(Leaf, kind="held"):
+class OnHeld(Around, Leaf, kind="held"):
     """A plan on a sample with a name: one of its uses, until all of them are put together."""
 
     sampler: Sampler
@@ -94,11 +94,6 @@ class OnHeld(Leaf, kind="held"):
     def in_sample(self, sampler: Sampler) -> NoReturn:
         """Not reached: uses are put together before a plan is sampled."""
         raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        """The plan that runs in this use of the sample."""
-        return (self.node,)
 
     def __repr__(self) -> str:
         return f"{self.sampler!r}.draw({self.name!r})({self.node!r})"

@@ -421,6 +421,17 @@ class Node(ABC):
         return compare(self, delta=delta, epsilon=epsilon, adjacency=adjacency)
 
 
+class Around(Node):
+    """A plan around another one."""
+
+    node: Node
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        """The other one."""
+        return (self.node,)
+
+
 class Leaf(Node):
     """A single release: the unit of accounting."""
 

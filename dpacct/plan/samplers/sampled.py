@@ -14,7 +14,7 @@ from dpacct.declare.words import SAMPLING
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.plan.combine import know
-from dpacct.plan.node import READERS, Fields, Leaf, Node, agree, nested, read, take
+from dpacct.plan.node import READERS, Around, Fields, Leaf, Node, agree, nested, read, take
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def needs_pair(leaf: Leaf) -> None:
 
 
 @dataclass(frozen=True, repr=False)
-class OnSample(Node):
+class OnSample(Around):
     """Base of the two nodes below: a sampler, and the plan on its sample."""
 
     sampler: Sampler
@@ -173,11 +173,6 @@ class OnSample(Node):
     def kind(self) -> str:  # type: ignore[override]
         """The sampler's name: in JSON the sampler and what it wraps are one object."""
         return self.sampler.kind
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        """The plan on the sample."""
-        return (self.node,)
 
     def __repr__(self) -> str:
         return f"{self.sampler!r}({self.node!r})"
