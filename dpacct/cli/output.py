@@ -164,7 +164,7 @@ def _internal(error: BaseException) -> Failure:
 
 
 def _sentence(message: str) -> str:
-    """One line that ends in a full stop."""
+    """The message on one line, ending in a full stop."""
     line = " ".join(message.split())
     return line if line.endswith((".", "?", "!")) else line + "."
 
@@ -174,7 +174,7 @@ def _sentence(message: str) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """What a command answers; each form is made when it is asked for.
+    """The result of a command; each output form is made on demand.
 
     Attributes:
         body: the JSON object (or list), without schema and command; None where a file has it.
@@ -205,7 +205,7 @@ def within(answer: Answer) -> dict[str, Any]:
 
 
 def write_json(body: Any) -> None:
-    """One JSON document on stdout; NaN and infinity are not JSON and would be a bug of ours."""
+    """Write one JSON document on stdout; NaN or infinity in it would be a bug."""
     click.echo(json.dumps(body, indent=2, allow_nan=False))
 
 

@@ -73,7 +73,7 @@ class Root(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does it, but an unknown command is answered with the one it resembles."""
+        """Resolve a command as click does, but suggest the closest name for an unknown one."""
         name = args[0]
         if name not in names() and not name.startswith("-") and not ctx.resilient_parsing:
             raise Usage(
@@ -142,7 +142,7 @@ def names() -> list[str]:
 
 
 def _first_line(name: str) -> str:
-    """What a command does, by the first line of its file."""
+    """The first line of a command's file, which says what it does."""
     for folder in commands.__path__:
         file = Path(folder) / f"{name}.py"
         if file.is_file():

@@ -40,7 +40,7 @@ _PROBES = 20
 
 
 class Slot(NamedTuple):
-    """What one key sets: a parameter; or, `inside` it, a path in the file or a word NAME=VALUE."""
+    """The target of a key: a parameter or, `inside` one, a path in its file or a word NAME=VALUE."""
 
     name: str
     inside: str = ""
@@ -48,7 +48,7 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Asking:
-    """How the points of a grid are answered.
+    """The way to answer the points of a grid.
 
     Attributes:
         grid: of the values.
@@ -199,7 +199,7 @@ def _command(table: Mapping[str, Any], name: str) -> str:
 
 
 def _slot(command: DeclaredCommand, key: str, place: str) -> Slot:
-    """What a key means.
+    """The slot that a key sets.
 
     It is an option's name without dashes, or an argument's; what follows a file's name and a dot is
     a path in that file; where a command takes NAME=VALUE, any other name is one.
@@ -251,7 +251,7 @@ def _flattened(table: Mapping[str, object], ends: Iterable[str]) -> Iterator[tup
 def _fixed(
     command: DeclaredCommand, slots: dict[str, Slot], table: Mapping[str, Any], place: str
 ) -> dict[str, tuple[str, ...]]:
-    """What stays: the values of each key."""
+    """The fixed options and their values."""
     fixed: dict[str, tuple[str, ...]] = {}
     for key, value in _flattened(table, ()):
         name, inside = slots[key]

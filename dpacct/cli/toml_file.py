@@ -29,7 +29,7 @@ def replaced(values: Mapping[str, str]) -> Iterator[None]:
 
 
 def file_name(path: str) -> str:
-    """How a file is called in a sentence."""
+    """The name of a file in messages."""
     return "standard input" if path == "-" else Path(path).name
 
 
@@ -139,7 +139,7 @@ def texts(
     place: str,
     others: Mapping[str, str] | None = None,
 ) -> tuple[dict[str, str], Call]:
-    """What a table says of these parameters, and what each of them is called there.
+    """The values of these parameters in a table, and the name of each there.
 
     A parameter may go by any of its spellings. `others` are further keys, each with the parameter that
     it spells, or "" where somebody else reads it.

@@ -88,7 +88,7 @@ def samplings() -> dict[str, type[Sampler]]:
 
 
 def sampler(steps: Steps, call: Call) -> Sampler | None:
-    """How samples are drawn; None where nothing is sampled."""
+    """The sampler that the words state; None without sampling."""
     rate = steps.share(call)
     return None if rate is None else samplings()[steps.drawn or "poisson"].stated(rate, steps, call)
 
@@ -96,7 +96,7 @@ def sampler(steps: Steps, call: Call) -> Sampler | None:
 def repeated(
     release: Node, steps: Steps, meaning: Meaning, call: Call, count: int | None = None
 ) -> Node:
-    """So many steps of a release, sampled and protected as was said."""
+    """The plan of these steps of a release, with sampling and protection as stated."""
     times, who = steps.count(call) if count is None else count, sampler(steps, call)
     if who is None:
         node = release * times
@@ -113,7 +113,7 @@ def repeated(
 
 @dataclass(frozen=True)
 class Stated:
-    """What somebody said of a plan; where the noise is sought, `noise` holds what else was said of it.
+    """A plan as stated in words; if the noise is to be found, `noise` holds its other parameters.
 
     `call` is what a word goes by where it was typed.
     """
@@ -126,11 +126,11 @@ class Stated:
     clip: Fraction | None = None
 
     def release(self, **sought: Any) -> Mechanism:
-        """One release of the mechanism that was stated; `sought`: the noise that a search tries."""
+        """One release of the stated mechanism, with the noise `sought` that a search tries."""
         return self.kind(**self.noise, **sought)
 
     def repeated(self, release: Node, count: int | None = None) -> Node:
-        """So many steps of a release (default: as many as were said), sampled and protected as was said."""
+        """The plan of `count` steps of a release (default: as stated), sampled and protected as stated."""
         return repeated(release, self.steps, self.meaning, self.call, count)
 
     def plan(self, **sought: Any) -> Node:
@@ -138,7 +138,7 @@ class Stated:
         return self.repeated(self.release(**sought))
 
     def sized(self, size: float | Fraction) -> Node:
-        """All steps, with so much of the noise that is sought."""
+        """The whole plan with this value of the noise to be found."""
         return self.plan(**{self.kind.sought: size})
 
     def least(self, epsilon: Fraction, delta: Fraction) -> Boundary:
@@ -150,7 +150,7 @@ class Stated:
 
     @property
     def notes(self) -> list[str]:
-        """What followed from what was said."""
+        """Notes on what follows from the stated words."""
         return [note] if (note := self.steps.note()) else []
 
 
@@ -289,7 +289,7 @@ def read_plan(path: str) -> PlanFile:
 
 
 class Asked(Record):
-    """What a plan file asks."""
+    """The question in a plan file."""
 
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Maybe(PURE_DELTA, "delta to ask about")
@@ -355,7 +355,7 @@ def is_federated(table: Mapping[str, Any]) -> bool:
 
 
 def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], About | None]:
-    """What [assumptions] and [report] say; every command checks them, `dpacct report` uses them."""
+    """The tables [assumptions] and [report]; every command checks them, `dpacct report` uses them."""
     declared: dict[str, Declared] = {}
     about = None
     if "assumptions" in table:

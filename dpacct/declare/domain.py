@@ -1,4 +1,4 @@
-"""What a value may be: one object checks it, describes its range, and draws values for tests."""
+"""Domains: each checks a value, describes its range, and draws values for tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Domain(Generic[T_co]):
 
     @property
     def words(self) -> str:
-        """What is accepted, as a sentence says it: "a number above 0"."""
+        """The accepted values in words: "a number above 0"."""
         raise InvalidArgument(f"{type(self).__name__} must say what it accepts")
 
     def check(
@@ -76,7 +76,7 @@ def _end(value: Endpoint) -> Fraction | float:
 
 
 class _Interval(Domain[T_co]):
-    """What `Real` and `Integer` share: two ends, and whether each belongs to the domain."""
+    """Base of `Real` and `Integer`: two ends, and whether each belongs to the domain."""
 
     noun: ClassVar[str]
 
@@ -96,14 +96,14 @@ class _Interval(Domain[T_co]):
         self.closed_right = closed in ("right", "both")
 
     def __str__(self) -> str:
-        """As mathematics writes it: "(0, 1]"."""
+        """The interval in mathematical notation: "(0, 1]"."""
         left, right = ("[" if self.closed_left else "("), ("]" if self.closed_right else ")")
         ends = [text(e) if isinstance(e, Fraction) else str(e) for e in (self.lower, self.upper)]
         return f"{left}{ends[0]}, {ends[1]}{right}"
 
     @property
     def words(self) -> str:
-        """As a sentence says it: "a number above 0 and at most 1"."""
+        """The interval in words: "a number above 0 and at most 1"."""
         low, high = (_shown_end(end) for end in (self.lower, self.upper))
         above = f"of at least {low}" if self.closed_left else f"above {low}"
         below = f"at most {high}" if self.closed_right else f"below {high}"
@@ -258,7 +258,7 @@ class Integer(_Interval[int]):
         return int(self._inside(name, value, result, error))
 
     def _plain_range(self) -> range:
-        """Whole numbers that need no second look (every plan has many, at every trial of a search)."""
+        """A quick check for plain integers, of which every trial of a search has many."""
         low, high = self.lower, self.upper
         if not (isinstance(low, Fraction) and isinstance(high, Fraction)):
             return range(0)
@@ -276,7 +276,7 @@ class Integer(_Interval[int]):
         return low, high
 
     def draw(self, rng: Random, part: Part = "inside") -> int:
-        """As `Real.draw`, on whole numbers."""
+        """A whole number for tests, drawn as `Real.draw` does."""
         low, high = self._ends()
         if high < low:  # ends that a theorem makes of other arguments may leave nothing
             raise self._no(part)
@@ -325,7 +325,7 @@ class Text(Domain[str]):
 
     @property
     def words(self) -> str:
-        """That it is a text."""
+        """The words "a text"."""
         return "a text"
 
     def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:

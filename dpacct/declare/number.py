@@ -1,4 +1,4 @@
-"""One number language: Python arguments, flags, keys of files and values of sweeps are all read here.
+"""The number language: Python arguments, flags, file keys and sweep values are all read here.
 
 A number is kept as the exact fraction of what was typed: `0.1` is one tenth, not the double nearest
 to it. Text may be an expression such as `256/60000` or `1000^-1.1`; nothing is handed to `eval`, and
@@ -72,7 +72,7 @@ def number(value: object) -> Fraction:
 
 
 def exact(value: object) -> Fraction | None:
-    """As `number`, with None for what is not one.
+    """The exact number as by `number`; None if it is not a number.
 
     >>> exact(0.1), exact("1e-3"), exact(float("nan")), exact(True)
     (Fraction(1, 10), Fraction(1, 1000), None, None)
@@ -387,7 +387,7 @@ def percent(share: float) -> str:
 
 
 def more_or_less(share: float) -> str:
-    """How far something is from its standard, in words.
+    """A relative difference in words: "13 % more".
 
     >>> more_or_less(0.12953), more_or_less(-0.0241), more_or_less(0.0), more_or_less(7.0)
     ('13 % more', '2.4 % less', 'the same', '8 times as much')
@@ -400,7 +400,7 @@ def more_or_less(share: float) -> str:
 
 
 def compared_to(share: float) -> str:
-    """The same before what it is compared with.
+    """A relative difference in words, before what it is compared with.
 
     >>> compared_to(0.12953), compared_to(0.0), compared_to(7.0)
     ('13 % more than', 'as much as', '8 times')

@@ -47,7 +47,7 @@ class Exclusive(InvalidArgument):
 
 
 class Parameter(Generic[T]):
-    """One parameter.
+    """One declared parameter: its domain, meaning, symbol and default.
 
     domain: what it may be.            means: what it is, in one line without a full stop.
     symbol: as papers write it.        default: what holds where it is not given; `...` if it must be.
@@ -93,7 +93,7 @@ class Parameter(Generic[T]):
 
     @property
     def name(self) -> str:
-        """What users call it."""
+        """The name that users see."""
         return self.alias or self.attribute
 
     @property
@@ -106,12 +106,12 @@ class Parameter(Generic[T]):
         return self.domain.check(name, value)
 
     def but(self, **changed: Any) -> Parameter[Any]:
-        """The same parameter, but for these of its settings."""
+        """A copy of the parameter with some settings changed."""
         kept = {name: getattr(self, name) for name in Parameter.__slots__ if name != "attribute"}
         return Parameter(**(kept | changed))
 
     def optional(self) -> Parameter[T | None]:
-        """The same parameter, where it need not be given."""
+        """A copy of the parameter that need not be given."""
         return self.but(default=None)
 
     @overload
@@ -132,7 +132,7 @@ class Parameter(Generic[T]):
 
 
 class Several(Parameter[tuple[T, ...]]):
-    """One parameter that may be given several times."""
+    """A parameter that may be given several times."""
 
     __slots__ = ()
 
@@ -141,12 +141,12 @@ class Several(Parameter[tuple[T, ...]]):
         super().__init__(each, means, symbol, **{"default": (), **more})
 
     def check(self, name: str, value: Any) -> Any:
-        """All the values."""
+        """The checked values."""
         return tuple(self.domain.check(name, item) for item in value)
 
 
 class Maybe(Parameter[T | None]):
-    """One parameter that need not be given, and is None where it is not."""
+    """An optional parameter, None unless given."""
 
     __slots__ = ()
 
@@ -155,7 +155,7 @@ class Maybe(Parameter[T | None]):
 
 
 class Switch(Parameter[bool]):
-    """One parameter that is on or off; off, unless said otherwise."""
+    """A switch, off by default."""
 
     __slots__ = ()
 
@@ -233,7 +233,7 @@ class Record:
 
     @classmethod
     def read(cls, values: Mapping[str, Any], call: Call) -> Self:
-        """From what was typed elsewhere, where a parameter goes by another name."""
+        """A record from typed values, whose parameters may have other names there."""
         made = cls.__new__(cls)
         made._fill(values, call)
         return made
@@ -256,7 +256,7 @@ class Record:
         return None
 
     def but(self, **changed: Any) -> Self:
-        """The same, but for these values."""
+        """A copy of the record with some values changed."""
         return type(self)(**{**self.settings, **changed})
 
     @classmethod
@@ -415,11 +415,11 @@ class Displayed:
     """
 
     def facts_shown(self) -> Facts:
-        """What a reader wants to know first; it changes nothing."""
+        """The most important facts; reading them changes nothing."""
         return {}
 
     def heading_shown(self) -> str:
-        """What it is, in a few words."""
+        """A short heading."""
         return type(self).__name__
 
     def _facts(self) -> Facts:

@@ -23,7 +23,7 @@ BY_RECORDS = "records-per-user"
 
 
 class Steps(Record):
-    """How often something is released, and on what share of the data.
+    """The number of steps, and how each samples the data.
 
     >>> steps = Steps(batch_size=256, dataset_size=60000, epochs=3)
     >>> steps.share(str), steps.count(str)
@@ -121,7 +121,7 @@ class Steps(Record):
         return int(count)
 
     def note(self) -> str:
-        """How the steps follow from the epochs; nothing where they were given."""
+        """A note on how the epochs determine the steps; empty if the steps were given."""
         if self.epochs is None:
             return ""
         count, passes = self.count(str), text(self.epochs)
@@ -132,7 +132,7 @@ class Steps(Record):
 
 
 class Meaning(Record):
-    """What is protected."""
+    """The adjacency and the unit of privacy."""
 
     adjacency: Parameter[str | None] = Maybe(
         Word(

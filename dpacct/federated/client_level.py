@@ -83,7 +83,7 @@ class ClientLevel(FederatedPlan):
 
     @property
     def adjacency(self) -> Adjacency:
-        """As the sampling has it."""
+        """The adjacency of the sampling scheme."""
         return Adjacency.ADD_REMOVE if self.sampling == "poisson" else Adjacency.REPLACE_ONE
 
     @property
@@ -105,7 +105,7 @@ class ClientLevel(FederatedPlan):
         return f"{'C' if factor == 1 else '2C'} = {size:g} for the sum of clipped updates ({why})"
 
     def promises(self) -> tuple[str, ...]:
-        """What the run must do."""
+        """The assumptions about the run."""
         drawn = "each client by its own coin, and who was drawn stays secret"
         if self.sampling == "uniform":
             drawn = "a uniformly random subset of a fixed size, which stays secret"
@@ -178,7 +178,7 @@ class SharedNoise(ClientLevel):
 
     @property
     def effective_multiplier(self) -> Fraction | float:
-        """What is left of the noise, over the clip, rounded down."""
+        """The remaining noise over the clip, rounded down."""
         if not self.missing:
             return super().effective_multiplier
         from dpacct.papers.formulas.ae_dpfl import algorithm6_dropout
@@ -187,7 +187,7 @@ class SharedNoise(ClientLevel):
         return left * (1.0 - 1e-15)
 
     def promises(self) -> tuple[str, ...]:
-        """Who must be trusted."""
+        """The assumptions about who adds and sees the noise."""
         shared = super().promises()
         if self.noise_by == "server":
             return *shared, "the server is trusted: it sees every update without noise"
@@ -200,14 +200,14 @@ class SharedNoise(ClientLevel):
         )
 
     def one_message(self) -> Node:
-        """What single messages show: an update with a share of the noise, whenever the client takes part."""
+        """The plan of single messages: an update with a share of the noise, in each round of the client."""
         multiplier, rate, rounds = self.numbers
         share = multiplier / math.sqrt(self.participants)
         noise = Gaussian(noise_multiplier=share, clip=self.clip).under("replace-one", unit="client")
         return Participation(rate)(noise) * rounds
 
     def rows(self, *, delta: Number) -> Iterator[Row]:
-        """As any client-level plan; with the clients' noise also what happens without a secure sum."""
+        """The rows of a client-level plan; with the clients' noise also one without a secure sum."""
         yield from super().rows(delta=delta)
 
         def message() -> Row:
@@ -286,7 +286,7 @@ class DPFedLS(DPFed):
     algorithm: ClassVar[str] = "dp-fed-ls"
 
     def promises(self) -> tuple[str, ...]:
-        """That the smoothing knows nothing else."""
+        """The assumptions, with that of a smoothing independent of the data."""
         smooth = "the smoothing matrix is public: smoothing is post-processing of the noisy sum"
         return (*super().promises(), smooth)
 

@@ -1,4 +1,4 @@
-"""What every federated plan offers: its tree, its wording, and a row per way to account for it."""
+"""The interface of federated plans: tree, wording, and a row per accounting method."""
 
 from __future__ import annotations
 
@@ -73,18 +73,18 @@ class FederatedPlan(Record, ABC):
     @property
     @abstractmethod
     def sensitivity(self) -> str:
-        """How far one unit moves what the noise is added to, in words."""
+        """The sensitivity in words."""
 
     @abstractmethod
     def promises(self) -> tuple[str, ...]:
-        """What must be true of the run and cannot be seen in the plan."""
+        """The assumptions about the run that the plan cannot show."""
 
     @abstractmethod
     def rows(self, *, delta: Number) -> Iterator[Row]:
         """Every way to account for the plan, the paper's own included."""
 
     def proved_rows(self, *, delta: Number) -> Iterator[Row]:
-        """The same, the answer proven where `rows` has it to rounding; may take seconds.
+        """The rows with a proved answer where `rows` has a computed one; may take seconds.
 
         Raises `NotCertified` where there is no proof.
         """

@@ -168,7 +168,7 @@ _LEFT_OUT = 1e-9  # of delta: what may be left out of a sum
 
 @dataclass(frozen=True)
 class Rounds:
-    """So many rounds, each taking place by a coin of this rate; `plan(k)` is that of k that took place."""
+    """Rounds that each take place by a coin of this rate; `plan(k)` is the plan of k actual rounds."""
 
     plan: Callable[[int], Node]
     rate: Fraction
@@ -344,7 +344,7 @@ class PriFedSync(FederatedPlan):
         )
 
     def promises(self) -> tuple[str, ...]:
-        """What Algorithms 1 and 2 must really do."""
+        """The assumptions about a run of Algorithms 1 and 2."""
         seen = "everyone may see who takes part in a round"
         if self.participation == "secret":
             seen = "who takes part is secret, which is not relied upon: what a round without the client"
@@ -456,7 +456,7 @@ class PriFedSync(FederatedPlan):
         return self._rows(delta, prove=False)
 
     def proved_rows(self, *, delta: Number) -> Iterator[Row]:
-        """The same with the two-level answer proven, which takes seconds. Raises `NotCertified`."""
+        """The rows with the two-level answer proved, which takes seconds. Raises `NotCertified`."""
         return self._rows(delta, prove=True)
 
     def _both(self, name: str, weak: Answer, strong: Answer) -> Iterator[Row]:
@@ -572,10 +572,10 @@ def _shift(mu: float) -> Node:
 
 
 def _limit(answer: Answer) -> Answer:
-    """What Theorem 2's limit gives."""
+    """The answer by the limit of Theorem 2."""
     return estimate(answer, "clt", statement("federated_fdp.theorem2_clt"))
 
 
 def _resting(answer: Answer, theorem: str) -> Answer:
-    """With the statement of the paper that it is an instance of."""
+    """The answer with the paper's statement among its sources."""
     return replace(answer, basis=(*answer.basis, statement(theorem)))

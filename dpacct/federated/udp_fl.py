@@ -102,7 +102,7 @@ class Client(Record):
         return Laplace(b=float(size) / math.sqrt(self.coordinates) * (1.0 - 1e-15))
 
     def run(self, steps: int, noise: Number | None = None) -> Node:
-        """So many local steps, each on its own sample."""
+        """The plan of these local steps, each on its own sample."""
         step, rate = self.step(noise), self.sample_rate
         return (step if rate == 1 else _SAMPLERS[self.sampling](rate)(step)) * steps
 
@@ -112,7 +112,7 @@ class Client(Record):
         return (local if rate == 1 else Participation(rate)(local)) * rounds
 
     def without_coin(self) -> Client:
-        """The same client, of every round: what the paper's rule accounts for."""
+        """The client in every round, without its coin, as the paper's rule accounts."""
         return self.but(client_rate=1)
 
     def with_noise(self, noise: Number) -> Client:
@@ -120,7 +120,7 @@ class Client(Record):
         return self.but(noise=noise)
 
     def spent(self, rounds: int, local_steps: int, method: str = "auto") -> Answer:
-        """What so many rounds cost."""
+        """The cost of these rounds."""
         plan = self.plan(rounds, local_steps).under(unit="record")
         return plan.epsilon(delta=self.delta, method=method)
 
@@ -169,7 +169,7 @@ _ROUNDS = Integer(1, 10**9)
 
 @dataclass(frozen=True)
 class Harmonized:
-    """What the Harmonizer found for one client.
+    """The Harmonizer's result for one client.
 
     `noise` is the smallest that meets the budget for all rounds, or None where it was given; `paper_noise`
     that of the paper's rule; `last_round` after how many rounds the client must stop (None: no budget);

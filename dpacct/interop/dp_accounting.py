@@ -59,7 +59,7 @@ class Translated:
         return Translated(joined, self.open or other.open)
 
     def times(self, count: int) -> Translated:
-        """As often as that; nothing where `count` is 0."""
+        """The event's plan repeated `count` times; None for 0."""
         if not count:
             return NOTHING
         return Translated(None if self.plan is None else self.plan * count, self.open)
@@ -303,7 +303,7 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
 
     @property
     def plan(self) -> Node | None:
-        """What was composed, as a plan; None where nothing was."""
+        """The composed plan; None before anything was composed."""
         return self._spent.plan
 
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:

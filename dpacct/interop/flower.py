@@ -53,12 +53,12 @@ class Accountant:
 
     @property
     def num_releases(self) -> int:
-        """How many private releases were composed."""
+        """The number of private releases composed so far."""
         return sum(self._counts.values())
 
     @property
     def plan(self) -> Node | None:
-        """What was composed, as a plan; None where nothing was."""
+        """The composed plan; None before anything was composed."""
         return self._plan
 
     def _step(self, event: Any) -> tuple[_Event, Node]:
@@ -123,7 +123,7 @@ class Accountant:
         return float(answer(plan, self._config.target_delta, self._means.adjacency)) > limit
 
     def state_dict(self) -> dict[str, object]:
-        """What `load_state_dict` reads back, as JSON values."""
+        """The state for `load_state_dict`, as JSON values."""
         return {
             "schema_version": SCHEMA,
             "backend": BACKEND,

@@ -104,7 +104,7 @@ class LocalNoise:
         return float(size) * self.sensitivity
 
     def plan(self, parameters: int = 1) -> Node:
-        """What all rounds amount to, for any question about it."""
+        """The plan of all rounds, for any question about it."""
         releases = self.rounds * (parameters if self.noise == "staircase" else 1)
         return (_BUILDS[self.noise](self.unit(parameters)) * releases).under(
             self.adjacency, unit="client"

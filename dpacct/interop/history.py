@@ -124,7 +124,7 @@ def _seen(entries: tuple[Entry, ...], delta: float) -> float:
 
 
 def _most(rate: float, steps: int, nats: float) -> float:
-    """How many of so many coins come up at most, but for a chance of e^-nats.
+    """An upper bound of the number of heads among coins, exceeded with probability at most e^-nats.
 
     Chernoff (Hoeffding 1963, Theorem 1), loosened to that of a Poisson number: with m = rate * steps,
     P[number >= (1 + t) m] <= exp(-m ((1 + t) log(1 + t) - t)).

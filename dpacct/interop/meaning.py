@@ -1,4 +1,4 @@
-"""What a bare noise multiplier means; of it Flower, dp_accounting and jax_privacy say no more.
+"""The meaning of a bare noise multiplier, which Flower, dp_accounting and jax_privacy leave open.
 
 One ambiguity is never settled silently. A Gaussian's noise multiplier is "s / C" for values of norm at most
 C. Under replace-one the sensitivity is 2C, and half of the world divides by that instead, so there the
@@ -18,7 +18,7 @@ AMBIGUOUS = (
 
 
 class Meaning(NamedTuple):
-    """What an event's numbers mean: for which neighbours, and what noise is divided by."""
+    """The meaning of an event's numbers: the adjacency, and the divisor of the noise."""
 
     adjacency: Adjacency = Adjacency.ADD_REMOVE
     noise_multiplier_of: str | None = None

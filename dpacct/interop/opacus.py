@@ -177,7 +177,7 @@ def observed(
     weights: list[float] | None = None,
     noise_draws: int | None = None,
 ) -> Execution:
-    """What an Opacus optimiser and data loader did, for `Execution.compare` or `Ledger.observe`.
+    """An `Execution` of what an Opacus optimiser and data loader did, for `Ledger.observe`.
 
     `batch_sizes` are the sizes that were seen; a loader that is not one of Opacus' Poisson loaders is
     told by its kind. `noise_draws` counts how often noise was added, where it was counted.

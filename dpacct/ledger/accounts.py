@@ -28,7 +28,7 @@ _READING = Assumption(
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What accounts with one rule and equal charges have in common: each question is decided once for all."""
+    """The shared state of accounts with one rule and equal charges, so that each question is decided once."""
 
     rule: Rule
     charges: Charges
@@ -89,7 +89,7 @@ class Book:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All accounts, in the order in which they came up."""
+        """The names of all accounts, in order of appearance."""
         return tuple(self._states)
 
     def __contains__(self, name: str) -> bool:
@@ -124,7 +124,7 @@ class Book:
 
 
 def measure(rule: str) -> str:
-    """What a rule's shares are shares of."""
+    """The measure in which a rule expresses shares."""
     return "the declared plan" if rule == "planned" else "the budget"
 
 
@@ -138,7 +138,7 @@ def facts_of(state: State) -> dict[str, object]:
 
 
 class Remaining(Displayed):
-    """What is left of a budget, in the ways it can be asked for; asked afresh each time."""
+    """What is left of a budget, computed afresh at each question."""
 
     def __init__(self, state: Callable[[], State]) -> None:
         self._state = state
@@ -168,7 +168,7 @@ class Remaining(Displayed):
         return max(0.0, 1.0 - state.rule.share(state.charges))
 
     def steps(self, plan: Node) -> int:
-        """How often `plan` could still be released."""
+        """The number of times that `plan` can still be released."""
         state = self._state()
         return state.rule.steps(state.charges, state.rule.budget.check(plan))
 
@@ -183,7 +183,7 @@ class Remaining(Displayed):
 
 
 class Asked(Displayed):
-    """What a ledger and each of its accounts answer alike, from what all processes have appended."""
+    """Questions that a ledger and its accounts answer alike, from the lines of all processes."""
 
     _state: Callable[[], State]
 
@@ -196,7 +196,7 @@ class Asked(Displayed):
         return not state.fits(state.rule.budget.check(plan))
 
     def reading(self) -> Answer:
-        """What an odometer reads now: a bound on the loss so far, valid at all times at once.
+        """The odometer's reading: a bound on the loss so far, valid at all times simultaneously.
 
         Unlike `spent`, it holds also where releases, and the moment of asking, were chosen after
         looking at outputs; with probability 1 - the budget's delta.
@@ -205,18 +205,18 @@ class Asked(Displayed):
         return reading(state.rule.budget, state.charges)
 
     def guarantee(self) -> Answer:
-        """What holds whenever the releases stop: the budget or, of a declared plan, its cost."""
+        """The guarantee whenever the releases stop: the budget or, with a declared plan, its cost."""
         state = self._state()
         return state.rule.guarantee(state.charges)
 
     @property
     def remaining(self) -> Remaining:
-        """What is left, in epsilon, share, steps and noise."""
+        """What is left of the budget, as epsilon, share, steps and noise."""
         return Remaining(self._state)
 
 
 class Account(Asked):
-    """One name in a ledger; each question reads what other processes have appended."""
+    """One account of a ledger; each question reads what other processes have appended."""
 
     def __init__(self, name: str, state: Callable[[], State]) -> None:
         if not isinstance(name, str) or not name:
@@ -234,7 +234,7 @@ class Account(Asked):
 
     @property
     def budget(self) -> Budget:
-        """What must not be exceeded."""
+        """The budget."""
         return self._state().rule.budget
 
     @property
@@ -244,7 +244,7 @@ class Account(Asked):
 
     @property
     def plan(self) -> Node | None:
-        """All that was counted, composed; None where nothing was."""
+        """The composition of everything counted; None if nothing was."""
         return self._state().charges.plan
 
     @property

@@ -1,4 +1,4 @@
-"""What a ledger asks of the disk: a lock that dies with its process, and writes that last."""
+"""Disk access of a ledger: a lock that dies with its process, and durable writes."""
 
 from __future__ import annotations
 

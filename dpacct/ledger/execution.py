@@ -26,7 +26,7 @@ _COUNT = Integer(0, 10**15)
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """What was measured of a run; leave out what is not known, and it is reported as unknown.
+    """Measurements of a run; whatever is left out is reported as unknown.
 
     `steps`: noisy releases, that is how often noise was drawn and its result used (not
     micro-batches). `population`: units in the data set. `batch_sizes`: units in each sample, before

@@ -214,7 +214,7 @@ class Ledger(Asked):
 
     @property
     def path(self) -> Path:
-        """Where the file is; its head is beside it."""
+        """The path of the file; its head lies beside it."""
         return self._store.path
 
     def heading_shown(self) -> str:
@@ -222,7 +222,7 @@ class Ledger(Asked):
         return f"Ledger {str(self.path)!r}"
 
     def facts_shown(self) -> Facts:
-        """As of the last look at the file: nothing is read."""
+        """Facts as of the last read; the file is not read again."""
         others = len(self.accounts) - 1
         facts = facts_of(self._book.state(RUN))
         return facts | ({"further accounts": others} if others else {})
@@ -243,7 +243,7 @@ class Ledger(Asked):
 
     @property
     def lines(self) -> int:
-        """How many lines the file has."""
+        """The number of lines in the file."""
         return len(self._store.records)
 
     @property
@@ -252,12 +252,12 @@ class Ledger(Asked):
         return self._book.names
 
     def account(self, name: str) -> Account:
-        """One account: its plan, what it spent, what is left."""
+        """The account of this name."""
         return Account(name, lambda: self.refresh()._book.state(name))
 
     @property
     def budget(self) -> Budget:
-        """What must not be exceeded."""
+        """The budget."""
         return self._book.state(RUN).rule.budget
 
     @property
@@ -277,7 +277,7 @@ class Ledger(Asked):
 
     @property
     def plan(self) -> Node | None:
-        """All that was counted, composed; None where nothing was."""
+        """The composition of everything counted; None if nothing was."""
         return self._book.state(RUN).charges.plan
 
     @property
@@ -299,7 +299,7 @@ class Ledger(Asked):
         return spent(self._state())
 
     def guarantee(self) -> Answer:
-        """What holds whenever the releases stop: the budget or, of a declared plan, its cost."""
+        """The guarantee whenever the releases stop: the budget or, with a declared plan, its cost."""
         answer = super().guarantee()
         return replace(answer, assumptions=(*answer.assumptions, *self.checks()))
 
@@ -471,7 +471,7 @@ class Ledger(Asked):
         return checks
 
     def checks(self) -> tuple[Assumption, ...]:
-        """What `observe` found: the last result of each check, but a violation is never undone."""
+        """The last result of each check by `observe`; a violation is never undone."""
         return tuple(self._checks.values())
 
     def close(self) -> None:

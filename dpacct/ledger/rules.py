@@ -52,7 +52,7 @@ class Budget:
         adjacency: Adjacency | str | None = None,
         unit: Unit | str | None = None,
     ) -> Budget:
-        """From a pair (epsilon, delta), a mapping with these two keys, (None, delta), or None.
+        """A budget from (epsilon, delta), a mapping with these keys, (None, delta), or None.
 
         >>> print(Budget.of((8, "1e-5")))
         epsilon 8 at delta 1e-5 per record, add-remove
@@ -127,7 +127,7 @@ _WIDTH = 1e-9  # relative, of the noise that `noise` returns
 
 
 class Charges:
-    """What was charged so far, a value: equal steps together, and the leaves of all of them.
+    """The charges so far, as a value: equal steps merged, with all their leaves.
 
     `streak`: how often in a row `last` was charged.
     """
@@ -142,7 +142,7 @@ class Charges:
         self.steps, self.leaves, self.last, self.streak = steps or {}, leaves or {}, last, streak
 
     def after(self, node: Node) -> Charges:
-        """With one more release."""
+        """The charges with one more release."""
         steps, leaves = dict(self.steps), dict(self.leaves)
         for part in node.parts if isinstance(node, Compose) else (node,):
             base, times = (part.node, part.steps) if isinstance(part, Repeat) else (part, 1)
@@ -158,7 +158,7 @@ class Charges:
 
     @cached_property
     def plan(self) -> Node | None:
-        """All of it composed; None where nothing was charged."""
+        """The composition of all charges; None without any."""
         parts = [base * times for base, times in self.steps.items()]
         return composed(*parts) if parts else None
 
@@ -172,7 +172,7 @@ def _epsilon(plan: Node, delta: Fraction, adjacency: Adjacency, unit: Unit) -> A
 
 
 def epsilon(plan: Node | None, budget: Budget) -> Answer:
-    """What a plan costs at the budget's delta: the exact engine, or Renyi where nothing else is."""
+    """The epsilon of a plan at the budget's delta: exact, or by Rényi divergences if only those are known."""
     delta = budget.stated_delta
     if plan is not None:
         return _epsilon(plan, delta, budget.adjacency, budget.unit)
@@ -229,11 +229,11 @@ class Rule(ABC):
 
     @abstractmethod
     def share(self, charges: Charges) -> float:
-        """How much of the budget is used, from 0 to 1, by the rule's own measure."""
+        """The used share of the budget, from 0 to 1, in the rule's own measure."""
 
     @abstractmethod
     def steps(self, charges: Charges, node: Node) -> int:
-        """How often `node` could still be released."""
+        """The number of times that `node` can still be released."""
 
     def refusal(self, charges: Charges, node: Node) -> str:
         """Why `node` does not fit, as a sentence."""
@@ -262,7 +262,7 @@ class Rule(ABC):
         return self._stated("noise", high, (self.why,))
 
     def guarantee(self, charges: Charges) -> Answer:
-        """What holds whenever the releases stop: the budget, or what a declared plan costs.
+        """The guarantee whenever the releases stop: the budget, or the cost of a declared plan.
 
         Raises `NotCertified` where more was counted than the budget allows.
         """
@@ -355,7 +355,7 @@ class Planned(Rule):
         return sum(charges.leaves.values()) / sum(self._planned.values())
 
     def steps(self, charges: Charges, node: Node) -> int:
-        """How many more of this kind the plan has."""
+        """The number of releases of this kind left in the plan."""
         if not self.holds(charges):
             return 0
         left = {leaf: n - charges.leaves.get(leaf, 0) for leaf, n in self._planned.items()}
@@ -376,7 +376,7 @@ class Planned(Rule):
         return reason
 
     def _limit(self, charges: Charges) -> float:
-        """What the whole plan costs: releases are drawn from it, however few, and it fits the budget."""
+        """The cost of the whole plan, which bounds that of any part of it."""
         cost = float(epsilon(self.whole, self.budget))
         return cost if self.budget.epsilon is None else min(cost, super()._limit(charges))
 
@@ -441,7 +441,7 @@ class Fixed(Rule):
         return min(1.0, spent / whole) if whole else float(spent > 0)
 
     def steps(self, charges: Charges, node: Node) -> int:
-        """How many steps still fit, by calibration of their number."""
+        """The number of steps that still fit, by calibration."""
         from dpacct.answer.calibration import calibrate
 
         spent = charges.plan
@@ -499,11 +499,11 @@ class Adaptive(Rule):
         return self._filter.share(charges.steps) <= 1.0
 
     def share(self, charges: Charges) -> float:
-        """What the filter has used up at its best order."""
+        """The share that the filter has used at its best order."""
         return min(1.0, self._filter.share(charges.steps))
 
     def steps(self, charges: Charges, node: Node) -> int:
-        """How many more the filter admits."""
+        """The number of further releases that the filter admits."""
         return self._filter.at_most(node, charges.steps)
 
     def stops_early(self, charges: Charges, node: Node) -> str:
@@ -519,7 +519,7 @@ class Adaptive(Rule):
         )
 
     def refusal(self, charges: Charges, node: Node) -> str:
-        """With how many steps a plan declared before would admit, where that is more."""
+        """The refusal, with the steps that a plan declared beforehand would allow, if more."""
         reason, more = super().refusal(charges, node), ""
         if node == charges.last and charges.streak >= _LOOP:
             more = self.stops_early(charges, node)
@@ -547,7 +547,7 @@ class Unlimited(Rule):
         return 0.0
 
     def steps(self, charges: Charges, node: Node) -> int:
-        """As many as may be counted."""
+        """The largest countable number: there is no budget."""
         return _MOST
 
     def _limit(self, charges: Charges) -> float:
@@ -560,7 +560,7 @@ class Unlimited(Rule):
 
 
 def reading(budget: Budget, charges: Charges) -> Answer:
-    """What an odometer reads after these charges."""
+    """The odometer's reading after these charges."""
     from dpacct.plan.adaptive import Odometer
 
     odometer = Odometer(delta=budget.stated_delta, adjacency=budget.adjacency, unit=budget.unit)
@@ -570,7 +570,7 @@ def reading(budget: Budget, charges: Charges) -> Answer:
 
 
 class Terms(NamedTuple):
-    """What an account is opened with, as a caller says it."""
+    """The terms under which an account is opened."""
 
     budget: Any = None
     plan: Node | None = None

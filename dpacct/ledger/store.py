@@ -83,7 +83,7 @@ _TYPES_OF_VERSION_1 = {"length": int, "count": int, "mark": str, "line": str}
 
 
 def beside(path: Path) -> Path:
-    """Where the head of a ledger is."""
+    """The path of a ledger's head."""
     return path.with_name(path.name + ".head")
 
 
