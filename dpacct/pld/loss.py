@@ -161,7 +161,7 @@ class Tabled(ABC):
     """Finite losses that a proof knows by how much of either law lies beyond a level, in balls."""
 
     left_out: Any
-    """P-mass that is put at an infinite loss instead."""
+    """Bounds of the P-mass that is in no level, whose loss may be infinite."""
 
     @abstractmethod
     def largest(self) -> Any:

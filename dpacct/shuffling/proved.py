@@ -10,8 +10,7 @@ u from
 
     t = m c (g p - (1-p)) / ((1-c)(p - g (1-p)) + c (g p - (1-p))),    g = e^u    (theorem 18).
 
-Numbers m that are more than can be told apart are left out: their probability is infinite loss above, and
-nothing below.
+Rare numbers m are left out: their probability counts as an infinite loss above, and as nothing below.
 """
 
 from __future__ import annotations
@@ -190,11 +189,10 @@ class Count(Tabled):
         starts = [self._response.starts(level.exp(), level) for level in levels]
         tails = self._response.tails(starts, arb(2) ** -math.floor(_CUT * ctx.prec))
         masses = [self._response.both(*tail) for tail in tails]
-        if (
-            self._back
-        ):  # what is at least -u one way is less than u the other way, but for a mass at u
-            return [(1 - q, 1 - p) for p, q in reversed(masses)]
-        return masses
+        if not self._back:
+            return masses
+        # what is at least -u one way is less than u the other way, but for a mass at u
+        return [(1 - q, 1 - p) for p, q in reversed(masses)]
 
 
 class Hidden(Tabled):
@@ -253,10 +251,10 @@ class Hidden(Tabled):
 
     @cached_property
     def left_out(self) -> arb:
-        """P-mass of an infinite loss, of the pair that bounds a shuffle."""
+        """What is left out: anywhere from nothing to an infinite loss."""
         from flint import arb
 
-        return arb(0) if self._realised else self._weights[2].upper()
+        return arb(0).union(self._weights[2])
 
     def _response(self, messages: int, odds: int) -> Response:
         """Of so many messages, with the odds of another number of them."""
