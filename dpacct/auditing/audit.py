@@ -263,7 +263,7 @@ def audit(
         raise Exclusive(f"shares are for thresholds = ranks, not for {how}", argument="shares")
     looks = _looks(made, design, how, numbers, lost, 1.0 - sure, seed)
     values = [look.values(lost, 1.0 - (1.0 - sure) / len(looks), seed) for look in looks]
-    results = []
+    lower_bounds = []
     for method in values[0]:
         if method == "gdp" and lost == 0.0:  # no mu is a finite epsilon
             continue
@@ -274,9 +274,9 @@ def audit(
         kind, assumed, basis = _KNOWN[design, method]
         if how == "guesses":
             assumed = (*assumed, _COUNTED)
-        results.append(AuditBound(method, value, mu, kind, basis, assumed, looks[best].counts))
+        lower_bounds.append(AuditBound(method, value, mu, kind, basis, assumed, looks[best].counts))
     said = _said(how, numbers, len(looks))
-    result = Audit(design, said, lost, sure, made, tuple(looks), tuple(results))
+    result = Audit(design, said, lost, sure, made, tuple(looks), tuple(lower_bounds))
     return result if against is None else _beside(result, against, adjacency)
 
 

@@ -285,11 +285,11 @@ class Integer(_Interval[int]):
             span = high - low
             offset = rng.randint(0, span) if uniform else int((span + 1) ** rng.random()) - 1
             return low + min(offset, span)
-        results = [low] if isinstance(self.lower, Fraction) else []
-        results += [high] if isinstance(self.upper, Fraction) else []
-        if not results:
+        closed_ends = [low] if isinstance(self.lower, Fraction) else []
+        closed_ends += [high] if isinstance(self.upper, Fraction) else []
+        if not closed_ends:
             raise self._no(part)
-        return rng.choice(results)
+        return rng.choice(closed_ends)
 
 
 class Word(Domain[str]):

@@ -367,14 +367,16 @@ def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
     except (OSError, UnicodeDecodeError, TypeError, ValueError, csv.Error) as wrong:
         message = f"path must be a readable file of epsilon,delta, got {shown(path)}: "
         raise InvalidArgument(f"{message}{shown(str(wrong))}", argument="path") from None
-    results = [(number, [cell.strip() for cell in row]) for number, row in rows]
-    results = [(number, row) for number, row in results if any(row) and not row[0].startswith("#")]
-    if results and not any(re.fullmatch(_NUMBER, cell) for cell in results[0][1]):
-        heading = [cell.lower() for cell in results.pop(0)[1]]
+    numbered = [(number, [cell.strip() for cell in row]) for number, row in rows]
+    numbered = [
+        (number, row) for number, row in numbered if any(row) and not row[0].startswith("#")
+    ]
+    if numbered and not any(re.fullmatch(_NUMBER, cell) for cell in numbered[0][1]):
+        heading = [cell.lower() for cell in numbered.pop(0)[1]]
         if "delta" in heading[0] or any("eps" in cell for cell in heading[1:]):
             message = f"the columns of {path} must be epsilon and delta, in this order, got {shown(heading)}"
             raise InvalidArgument(message, argument="path")
-    return results
+    return numbered
 
 
 def _pair(path: str | Path, number: int, cells: list[str]) -> tuple[float, float]:

@@ -355,7 +355,7 @@ class Composition:
 
     def _directions(self, sides: Sequence[tuple[Ways, int]]) -> list[Direction]:
         most = max((len(ways) for ways, _ in sides), default=1)
-        results = []
+        directions = []
         for k in range(most):
             sources = [(ways[k % len(ways)], float(count)) for ways, count in sides]
             if len(sources) > 1:
@@ -363,8 +363,8 @@ class Composition:
                 for source, n in sources:
                     counts[source] = counts.get(source, 0.0) + n
                 sources = list(counts.items())
-            results.append(Direction(sources, self._tilts.get(k, 0.0)))
-        return results
+            directions.append(Direction(sources, self._tilts.get(k, 0.0)))
+        return directions
 
     @cached_property
     def upper(self) -> list[Direction]:
@@ -412,8 +412,8 @@ class Composition:
         """
         if len(self.releases) != 1 or self.releases[0][1] != 1:
             return None
-        results = [epsilon for epsilon, at in self.releases[0][0].promises if at <= delta]
-        return math.nextafter(float(min(results)), math.inf) if results else None
+        epsilons = [epsilon for epsilon, at in self.releases[0][0].promises if at <= delta]
+        return math.nextafter(float(min(epsilons)), math.inf) if epsilons else None
 
     # -- moments ---------------------------------------------------------------------------------
 

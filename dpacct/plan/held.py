@@ -115,8 +115,8 @@ class OnHeld(Around, Leaf, kind="held"):
 
 def names_within(node: Node) -> set[str]:
     """Names of the held samples used anywhere in a plan."""
-    results = {node.name} if isinstance(node, OnHeld) else set()
-    return results.union(*(names_within(part) for part in node.inside))
+    names = {node.name} if isinstance(node, OnHeld) else set()
+    return names.union(*(names_within(part) for part in node.inside))
 
 
 def _scopes(node: Node) -> tuple[set[str], set[str]]:

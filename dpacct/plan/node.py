@@ -205,13 +205,13 @@ class Node(ABC):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The assumptions of an answer about this plan."""
-        results = [leaf.assumptions(adjacency) for leaf, _ in self.releases()]
-        return tuple(dict.fromkeys(assumption for some in results for assumption in some))
+        by_leaf = [leaf.assumptions(adjacency) for leaf, _ in self.releases()]
+        return tuple(dict.fromkeys(assumption for some in by_leaf for assumption in some))
 
     def citations(self) -> tuple[Citation, ...]:
         """Where the plan's mechanisms and samplers come from."""
-        results = [leaf.citations() for leaf, _ in self.releases()]
-        return tuple(dict.fromkeys(citation for some in results for citation in some))
+        by_leaf = [leaf.citations() for leaf, _ in self.releases()]
+        return tuple(dict.fromkeys(citation for some in by_leaf for citation in some))
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON values; numbers are exact text. `from_dict` reads it back.

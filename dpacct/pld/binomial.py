@@ -24,12 +24,12 @@ _LOG_2PI = math.log(2.0 * math.pi)
 
 def _stirling_remainders() -> Floats:
     """log k! - log(sqrt(2 pi k) (k/e)^k) for k = 1..15, from whole factorials; 0 stands for k = 0."""
-    results = [0.0]
+    remainders = [0.0]
     for k in range(1, 16):
         # k! e^k / k^k is near sqrt(2 pi k): a log of a moderate number, so nothing cancels
         moderate = float(Fraction(math.factorial(k), k**k)) * math.exp(k)
-        results.append(math.log(moderate / math.sqrt(2.0 * math.pi * k)))
-    return np.array(results)
+        remainders.append(math.log(moderate / math.sqrt(2.0 * math.pi * k)))
+    return np.array(remainders)
 
 
 _SMALL = _stirling_remainders()

@@ -200,8 +200,8 @@ class Search:
 
 def _most(pair: tuple[Laws, Laws], total: Sum, places: float) -> float:
     """The largest number of places of a window that memory and time allow."""
-    results = [terms(laws, total, places) for laws in pair]
-    if all(count is not None and count <= MOST_TERMS for count in results):
+    counts = [terms(laws, total, places) for laws in pair]
+    if all(count is not None and count <= MOST_TERMS for count in counts):
         return MOST_SPARSE
     return most_places(len(pair[0]))
 

@@ -211,26 +211,26 @@ def upper_bounds(shuffle: Shuffle) -> list[Bound]:
     """Every upper bound that may apply, the counted ones first; the last always does."""
     n, eps0, rate = int(shuffle.clients), float(shuffle.eps0), float(shuffle.rate)
     answers = int(shuffle.k or 0)
-    results = [numeric(Letters(n, eps0, answers, rate), upper=True)]
+    bounds = [numeric(Letters(n, eps0, answers, rate), upper=True)]
     if answers:
-        results.append(numeric(Letters(n, eps0, 0, rate), upper=True))
+        bounds.append(numeric(Letters(n, eps0, 0, rate), upper=True))
     if rate == 1.0:
-        results.append(numeric(Letters(n, eps0, clones=True), upper=True))
-        results += closed_forms(eps0, n, answers)
-    return [*results, local(eps0)]
+        bounds.append(numeric(Letters(n, eps0, clones=True), upper=True))
+        bounds += closed_forms(eps0, n, answers)
+    return [*bounds, local(eps0)]
 
 
 def lower_bounds(shuffle: Shuffle) -> list[Bound]:
     """Lower bounds from shuffled randomised response."""
     n, eps0, rate = int(shuffle.clients), float(shuffle.eps0), float(shuffle.rate)
     answers = int(shuffle.k or 0)
-    results = []
+    realised_bounds = []
     if answers != 2:
-        results.append(numeric(Letters(n, eps0, answers, rate, realised=True), upper=False))
+        realised_bounds.append(numeric(Letters(n, eps0, answers, rate, realised=True), upper=False))
     if answers in (0, 2):  # the count of ones, one client against all zero, the worse direction
         counted = Count(n, eps0, rate).log_delta
-        results.append(Bound("count", REALISED, eps0, counted, upper=False))
-    return results
+        realised_bounds.append(Bound("count", REALISED, eps0, counted, upper=False))
+    return realised_bounds
 
 
 def inputs_of(shuffle: Shuffle) -> Inputs | None:
@@ -359,13 +359,13 @@ def compare(shuffle: Shuffle, **asked: Any) -> list[Answer]:
         return []
     quantity = "epsilon" if stated == ["delta"] else "delta"
     question = Question.of(shuffle, quantity, asked[stated[0]], asked.get("adjacency"))
-    results = []
+    answers = []
     for bound in upper_bounds(shuffle):
         started = time.perf_counter()
         value = question.by(bound)
         if bound.name == "local" or not question.useless(value):
-            results.append(question.answer(bound, value, None, started))
-    return sorted(results, key=lambda answer: answer.value)
+            answers.append(question.answer(bound, value, None, started))
+    return sorted(answers, key=lambda answer: answer.value)
 
 
 def over_rounds(shuffle: Shuffle, rounds: int, **asked: Fraction) -> list[Answer]:

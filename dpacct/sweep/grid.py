@@ -171,7 +171,7 @@ class Grid:
 
     def fingerprint(self, version: str, *files: bytes) -> str:
         """A hash of the grid, its files and the version of dpacct."""
-        results = [
+        content = [
             version,
             self.command,
             self.fixed,
@@ -180,7 +180,7 @@ class Grid:
             self.tied,
             [hashlib.sha256(file).hexdigest() for file in files],
         ]
-        return hashlib.sha256(json.dumps(results).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _check(side: tuple[Axis, ...]) -> None:

@@ -211,15 +211,15 @@ class BestStrategy(LossDistribution):
 
 def _below(eta: float, steps: int, count: int) -> tuple[LossDistribution, ...]:
     """Laws of one two-point step taken so many times, good where `count` are taken."""
-    results = []
+    laws = []
     for tilt in _TILTS:
         t = worst_place(eta, 2.0 * tilt / (eta * math.sqrt(count)))
         first, second = np.exp(two_points(eta, t).log_p).tolist()
         chances = [math.comb(steps, i) * first ** (steps - i) * second**i for i in range(steps + 1)]
         losses = [steps * t - i * eta for i in range(steps + 1)]
         kept = [(loss, p) for loss, p in zip(losses, chances, strict=True) if p > 0.0]
-        results.append(LossDistribution.of_outcomes(*zip(*kept, strict=True)))
-    return tuple(results)
+        laws.append(LossDistribution.of_outcomes(*zip(*kept, strict=True)))
+    return tuple(laws)
 
 
 @lru_cache(maxsize=16)
