@@ -157,7 +157,7 @@ def test_the_mechanism_follows_from_its_noise() -> None:
 
 def test_options_that_say_the_same_agree() -> None:
     def value(command: str) -> str:
-        done = line(f"eps {command} --delta 1e-5 --quiet")
+        done = line(f"eps {command} --delta 1e-5 --quiet --effort 0")
         assert done.code == 0, done.stderr
         return done.stdout
 
@@ -187,8 +187,9 @@ def test_noise_that_was_looked_for_is_saved_as_it_is_typed(
     """With a clip, sigma would not go together with it: the file was one that no command reads."""
     path = tmp_path / "plan.toml"
     asked = f"--delta 1e-5 --rate 0.1 --steps 10 --sampling {sampling}"
-    line(f"noise --eps 3 {noise} {asked} --quiet --save {path}")
-    assert float(line(f"compose {path} --quiet").stdout) == pytest.approx(3, rel=1e-9)
+    line(f"noise --eps 3 {noise} {asked} --quiet --effort 0 --save {path}")
+    spent = float(line(f"compose {path} --quiet --effort 0").stdout)
+    assert spent == pytest.approx(3, rel=1e-9)
     gaussian = "laplace" not in noise
     assert ("noise multiplier" in line(f"report {path} --quiet").stdout) == (
         gaussian or "clip" in noise
