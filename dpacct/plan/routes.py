@@ -38,7 +38,7 @@ from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.plan.samplers.sampled import SampledRelease, Sampler
 from dpacct.pld import brackets, contour, conversions, rows
-from dpacct.pld.budget import MEMORY, WORK, metered
+from dpacct.pld.budget import MEMORY, MOST_WORK, WORK, Overspent, metered, spent
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
 from dpacct.pld.loss import gaussian
@@ -57,6 +57,8 @@ _UNSPANNED = (
 # relative error up to which an answer is called converged, and up to which the lattice isn't asked as well
 CONVERGED = 1e-9
 _ROUGH = 1e-5
+# of the work of a question, what contours may take before a grid is asked
+_ON_CONTOURS = 0.5
 _LEAST_LOG = -745.0
 WIDTH = 1e-4
 """Relative width of the lattice's bracket that is aimed at."""
@@ -253,8 +255,9 @@ def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
 def narrowed(finding: Finding, plan: Composition, question: Question) -> Finding:
     """A finding that no contour resolves, intersected with the lattice's bracket."""
     try:
-        return intersection(finding, Lattice().answer(plan, question))
-    except NotCertified:
+        with metered(WORK - spent()):
+            return intersection(finding, Lattice().answer(plan, question))
+    except (NotCertified, Overspent):
         return finding
 
 
@@ -288,7 +291,11 @@ class Exact(Route):
                 return None
             return question.pick(way.epsilon, way.log_delta)(question.at)
 
-        result, resolved = self._finding(plan, ask, relative=question.of_epsilon)
+        try:
+            with metered(_ON_CONTOURS * WORK - spent()):
+                result, resolved = self._finding(plan, ask, relative=question.of_epsilon)
+        except Overspent:
+            return Lattice().answer(plan, question)
         # a delta that is surely below all floats needs no narrowing
         nothing = not question.of_epsilon and result.upper is not None and result.upper < _LEAST_LOG
         if not (resolved or nothing):
@@ -534,7 +541,7 @@ def fast_method(node: Node, adjacency: Adjacency | str | None = None) -> str:
 
 
 @strict
-@metered()
+@metered(MOST_WORK)
 def epsilon(node: Node, delta: Fraction, method: str, adjacency: Adjacency | None) -> Answer:
     """Epsilon at this delta in (0, 1), by one method."""
     started = time.perf_counter()
@@ -552,7 +559,7 @@ def delta(node: Node, epsilon: Fraction, method: str, adjacency: Adjacency | Non
 
 
 @strict
-@metered()
+@metered(MOST_WORK)
 def safe_log_delta(
     node: Node,
     epsilon: float | Fraction,

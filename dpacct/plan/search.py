@@ -19,7 +19,7 @@ from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.plan.routes import safe_log_delta
 from dpacct.plan.trials import Trials, normal_score, score
-from dpacct.pld.budget import WORK, metered, spent
+from dpacct.pld.budget import MOST_WORK, WORK, Overspent, metered, spent
 from dpacct.pld.roots import WIDTH, near_root, real, whole
 from dpacct.pld.stable import TooFine, cached_property
 from dpacct.vocabulary import Adjacency, Side, Strength
@@ -76,9 +76,25 @@ class Search:
     # where similar plans were answered, as long as they are answered to rounding
     _tilts: dict[int, float] | None = field(default_factory=dict)
 
-    @metered()
     def boundary(self) -> Boundary:
-        """The boundary of the values that meet the target."""
+        """The boundary of the values that meet the target; as far as the work of a question goes.
+
+        Raises `Overspent` where that ends before any value was shown to meet it.
+        """
+        try:
+            with metered(MOST_WORK):
+                return self._found()
+        except Overspent:
+            # more is riskier, or less: the last value that met the target, and the first beyond that did not
+            safe = [x for x, (excess, _) in self._answers.items() if excess <= 0.0]
+            unsafe = [x for x, (excess, _) in self._answers.items() if excess > 0.0]
+            if not safe or not unsafe:
+                raise
+            if max(safe) < min(unsafe):
+                return Boundary(max(safe), min(unsafe))
+            return Boundary(min(safe), max(unsafe))
+
+    def _found(self) -> Boundary:
         try:
             result = self._boundary()
         except _OUTSIDE:  # a trial farther out than the mechanisms can be stated
@@ -123,7 +139,8 @@ class Search:
 
     def _boundary(self) -> Boundary:
         if self.integer:
-            return Boundary(*whole(self._cautious, int(self.low), int(self.high)))
+            ends = int(self.low), int(self.high)
+            return Boundary(*whole(self._cautious, *ends, lambda: spent() > WORK))
         if self._needs_nothing():
             return Boundary(self.low, None)
         guess = self._by_normal_law()

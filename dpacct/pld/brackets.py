@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from .budget import MOST_SPARSE, MOST_TERMS, Work, most_places
+from .budget import MOST_SPARSE, MOST_TERMS, WORK, Work, most_places, remaining
 from .compose import (
     Composed,
     Laws,
@@ -263,6 +263,10 @@ def _at_epsilon(epsilon: float, width: float) -> Question:
     )
 
 
+# of all work, what is left when no more compositions are made
+_SPARED = 0.6
+
+
 class Ends:
     """Upper ends of log delta at many epsilons: few compositions, each read where it is sharp."""
 
@@ -296,6 +300,9 @@ class Ends:
             near = high - low <= max(3.0 * self._width, 1.5 * wide)
             if (near and (wide < math.inf or high <= most + 1.0)) or high == -math.inf:
                 return high
+        if self._made and remaining() < _SPARED * WORK:
+            # a finer grid is not affordable: the last one's upper end, farther from where it is sharp
+            return min(_read(upper, lower, epsilon)[1] for upper, lower, _, _ in self._made)
         if self._search is None:
             self._search = Search(self._sources, _at_epsilon(epsilon, self._width))
         if not self._made:

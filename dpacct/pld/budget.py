@@ -15,6 +15,8 @@ from dataclasses import dataclass
 
 WORK = 5.0
 """Seconds of CPU, as estimated, that any answer may cost but one that was asked for as a proof."""
+MOST_WORK = 1.2 * WORK
+"""The same, beyond which an answer is withheld; loops that refine end before `WORK`."""
 MEMORY = 2 << 30
 """Bytes that an answer may hold."""
 
@@ -24,10 +26,10 @@ _ARRAYS = MEMORY // 2
 _CELL, _PLACE, _LAW = 800, 120, 40
 # seconds: a node whose cell is rounded both ways; a place of a window that is read, or whose transform is
 # formed for a law
-_NODE_SECONDS, _READ_SECONDS, _PLACE_SECONDS = 3e-7, 6e-8, 2.5e-8
+_NODE_SECONDS, _READ_SECONDS, _PLACE_SECONDS = 7e-7, 8e-8, 3e-8
 # seconds: a law that is prepared for its moments; an entry of a table of frequencies and nodes; a function
 # such as exp at a place
-_PREPARED_SECONDS, _ENTRY_SECONDS, _FUNCTION_SECONDS = 3e-4, 2.5e-8, 1e-8
+_PREPARED_SECONDS, _ENTRY_SECONDS, _FUNCTION_SECONDS = 3e-4, 2.5e-8, 1.2e-8
 MOST_SPARSE = 1 << 33
 """Places of a window of which only few frequencies are asked for: they are never laid out."""
 MOST_TERMS = 1 << 24
@@ -91,7 +93,7 @@ def metered(most: float = math.inf) -> Iterator[Meter]:
 
     Within the block `Overspent` is raised where it is more than `most`.
     """
-    meter = Meter(most)
+    meter = Meter(min(most, remaining()))
     token = _METER.set(meter)
     try:
         yield meter
@@ -104,6 +106,12 @@ def spent() -> float:
     """The work of the innermost metered block so far; 0 outside of any block."""
     meter = _METER.get()
     return 0.0 if meter is None else meter.spent
+
+
+def remaining() -> float:
+    """What may still be spent in all metered blocks around; infinite outside of any limit."""
+    meter = _METER.get()
+    return math.inf if meter is None else meter.most - meter.spent
 
 
 def prepared() -> None:

@@ -10,16 +10,17 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from .budget import tabulated
+from .budget import evaluated, tabulated
 from .moments import Fine
 from .rare_law import Array, SampledLaw
-from .stable import product, unmixed_loss
+from .stable import TooFine, product, unmixed_loss
 
 Index = tuple[int, ...]
 
 
 def log_sum(x: Array) -> Array:
     """log of the sum of e^x along the last axis."""
+    evaluated(2 * x.size)
     peak = x.max(axis=-1)
     safe = np.where(np.isfinite(peak), peak, 0.0)
     result: Array = safe + np.log(np.exp(x - safe[..., None]).sum(axis=-1))
@@ -132,6 +133,10 @@ def tanh_sinh(h: float) -> tuple[Array, Array]:
     )
 
 
+# places times nodes of a rule over one jump, at most; and functions that are computed at each
+_MOST_ENTRIES, _OF_AN_ENTRY = 1 << 23, 8
+
+
 class Jumps:
     """log H_k and log -H_k' for counts k of jumps of each law, at any y, from tables made when asked for."""
 
@@ -179,6 +184,10 @@ class Jumps:
         span = np.maximum(high - low, 0.0)
         h = min(1.0 / 12.0, 2.0 ** math.floor(math.log2(0.4 / max(float(span.max()), 1e-9))))
         share, log_w = tanh_sinh(h)
+        entries = share.size * span.size
+        if entries > _MOST_ENTRIES:
+            raise TooFine
+        evaluated(_OF_AN_ENTRY * entries)
         loss, log_q = law.branch.at(low + span[:, None] * share)
         weights = log_q + loss + log_w + np.log(span)[:, None]
         return weights, np.maximum(y1[:, None] + self.a - loss, self.a)
@@ -232,6 +241,7 @@ class Jumps:
     ) -> tuple[Array, Array]:
         both = np.empty((math.prod(shape), 2))
         for p, inside, b in parts:
+            evaluated(b.size)
             both[inside] = product(b, table[p])
         return both[:, 0].reshape(shape), both[:, 1].reshape(shape)
 

@@ -15,11 +15,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .budget import evaluated
 from .loss import LOG_NORMAL, Branch, LossDistribution, Reversed, Sampled, gaussian, laplace
 from .moments import Summand
 from .stable import Floats, TooFine, cached_property, unmixed_loss
 
 Array = Floats
+
+# functions that are computed for a tail at a place
+_OF_A_TAIL = 8
 
 
 # -- closed forms of one release, of outcomes without mass of their own ------------------------------
@@ -36,6 +40,7 @@ def _log_tail(branch: Branch, loss: Array) -> Array:
     """log Q(l > loss)."""
     from scipy.special import log_ndtr  # late: most plans need none of it
 
+    evaluated(_OF_A_TAIL * loss.size)
     if branch.square:
         tail: Array = log_ndtr(-branch.plain_where(loss))
         return tail
@@ -51,6 +56,7 @@ def _log_profile(branch: Branch, loss: Array) -> Array:
     """
     from scipy.special import erfcx, log_ndtr
 
+    evaluated(2 * _OF_A_TAIL * loss.size)
     if not branch.square:
         return 2.0 * _left(branch, loss) + math.log(0.5)
     mu = branch.slope

@@ -359,7 +359,12 @@ def real(
     return ends.under, ends.over if ends.under is not None else None
 
 
-def whole(excess: Callable[[int], float], low: int, high: int) -> tuple[float | None, float | None]:
+def whole(
+    excess: Callable[[int], float],
+    low: int,
+    high: int,
+    enough: Callable[[], bool] = lambda: False,
+) -> tuple[float | None, float | None]:
     """(safe, unsafe) neighbouring whole numbers from 1 on; more is riskier."""
 
     def asked(axis: Axis) -> _Asked:
@@ -371,7 +376,9 @@ def whole(excess: Callable[[int], float], low: int, high: int) -> tuple[float | 
         return (None, None) if under is None else (under.number, None)
     # their logarithms don't tell neighbours apart from 1e13 on
     over, under = (place._replace(u=-place.number) for place in (over, under))
-    over, under, _ = _closed_in(asked(_WHOLE_DOWN), over, under, lambda a, b: 1.0)
+    over, under, _ = _closed_in(
+        asked(_WHOLE_DOWN), over, under, lambda a, b: math.inf if enough() else 1.0
+    )
     return under.number, over.number
 
 

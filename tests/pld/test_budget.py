@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 
@@ -12,12 +13,14 @@ import pytest
 import dpacct as dp
 from dpacct.pld.budget import (
     MEMORY,
+    MOST_WORK,
     WORK,
     Overspent,
     Work,
     metered,
     most_cells,
     most_places,
+    remaining,
     rounded,
     transformed,
 )
@@ -135,3 +138,34 @@ def test_sums_of_many_different_laws_stay_within_the_budget() -> None:
     assert 0.0 < work.spent < WORK
     assert answer.lower is not None and answer.upper is not None
     assert 0.0 < answer.upper - answer.lower <= 1e-4 * answer.upper
+
+
+@pytest.mark.parametrize(
+    ("plan", "delta"),
+    [
+        # two hundred readings of rare jumps, and tables of 10^9 entries: both were charged to nobody
+        (dp.Group(dp.Poisson("5.087e-11")(dp.Gaussian(sigma="83.14")) * 582, size=5), "4.618e-7"),
+        (dp.Poisson("0.00001")(dp.Gaussian(sigma="0.02759")) * 825, "1.716e-250"),
+    ],
+)
+def test_rare_jumps_keep_the_budget(plan: dp.Node, delta: str) -> None:
+    with metered() as work:
+        answer = plan.epsilon(delta=delta, method="exact")
+    assert answer.upper is not None
+    assert 0.0 < work.spent <= MOST_WORK
+
+
+def test_what_is_over_the_budget_is_withheld_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each entry is limited by itself; a caller with a limit of its own sees `Overspent`."""
+    monkeypatch.setattr("dpacct.pld.budget._ENTRY_SECONDS", 1.0)
+    monkeypatch.setattr("dpacct.pld.budget._FUNCTION_SECONDS", 1.0)
+    plan = dp.Poisson("0.01")(dp.Gaussian(sigma=1) * 3 + dp.Laplace(b=20)) * 2
+    with pytest.raises(dp.NotCertified, match="5 s of CPU and 2 GB"):
+        plan.profile([1.0])
+
+
+def test_a_block_within_a_limited_one_ends_with_it() -> None:
+    with pytest.raises(Overspent), metered(1.0) as work, metered():
+        assert remaining() == 1.0
+        rounded(10**9)
+    assert work.spent > 1.0 and remaining() == math.inf

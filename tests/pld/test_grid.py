@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpacct.errors import OutsideDomain
+from dpacct.pld import grid
 from dpacct.pld.coin import Thinned
 from dpacct.pld.densities import Densities
 from dpacct.pld.derived import Backwards, Mirrored, Sampled, backwards, sampled
@@ -284,3 +285,21 @@ def test_points_gathered_over_many_nats_keep_both_masses(reach: float) -> None:
         for part in ("log_p", "log_q"):
             whole = math.fsum(np.exp(getattr(cells, part)).tolist())
             assert whole == pytest.approx(math.fsum(np.exp(getattr(points, part)).tolist()), 1e-14)
+
+
+@pytest.mark.parametrize("negative", [0.1, 0.5, 0.8])
+def test_negative_masses_go_alike_at_once_and_one_by_one(
+    negative: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lower convex envelope is one, in whatever order masses are split."""
+    draw = np.random.default_rng(7)
+    nodes = np.cumsum(1e-3 * draw.random(3000))
+    masses = draw.random(3000)
+    masses[draw.random(3000) < negative] *= -0.5
+    masses[0] = 3000.0
+    at_once = grid._convex(masses, nodes)
+    monkeypatch.setattr(grid, "_ONE_BY_ONE", 3000)
+    alone = grid._convex(masses, nodes)
+    assert (at_once >= 0.0).all()
+    assert np.abs(at_once - alone).max() <= 1e-12 * masses[0]
+    assert at_once.sum() == pytest.approx(masses.sum(), rel=1e-12)
