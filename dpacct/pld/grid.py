@@ -38,6 +38,8 @@ _BROAD = 300.0
 _NOISE = 1e-15
 # negative masses of a lower law that are split one after the other
 _ONE_BY_ONE = 64
+# nodes at the top of a law that count as its end
+_AT_THE_TOP = 256
 
 
 def dot(a: Floats, b: Floats) -> float:
@@ -452,21 +454,28 @@ def _follow_top(lowered: Floats, masses: Floats, sag: Floats, down: Floats, grow
 
 
 def _convex(masses: Floats, nodes: Floats) -> Floats:
-    """Negative masses taken away so that the profile only falls: the lower convex envelope.
+    """The lower convex envelope's masses: negative ones taken away so that the profile only falls."""
+    negative = np.flatnonzero(masses < 0.0)
+    if negative.size <= _ONE_BY_ONE:
+        return _one_by_one(masses, nodes, negative)
+    # only at the top, where the last node may be rounded down, does the order matter: that end is first
+    masses = _one_by_one(masses, nodes, negative[negative >= masses.size - _AT_THE_TOP])
+    standing, kept = _without_most(masses, nodes)
+    result = np.zeros(masses.shape)
+    result[standing] = _one_by_one(kept, nodes[standing], np.flatnonzero(kept < 0.0))
+    return result
+
+
+def _one_by_one(masses: Floats, nodes: Floats, negative: npt.NDArray[np.intp]) -> Floats:
+    """Take these negative masses away, from the top down, and those that become negative by it.
 
     A negative mass is split between the nearest nodes still standing, P- and Q-mass kept (the chord
     between them); at the bottom it is moved up whole, at the top the last two nodes are merged and
     rounded down.
     """
-    if not (masses < 0.0).any():
-        return masses
-    standing, values_left = _without_most(masses, nodes)
-    negative = np.flatnonzero(values_left < 0.0)
-    result = np.zeros(masses.shape)
     if not negative.size:
-        result[standing] = values_left
-        return result
-    values, at = values_left.tolist(), nodes[standing].tolist()
+        return masses
+    values, at = masses.tolist(), nodes.tolist()
     count = len(values)
     before = list(range(-1, count - 1))
     after = list(range(1, count + 1))
@@ -493,8 +502,7 @@ def _convex(masses: Floats, nodes: Floats) -> Floats:
             pending += [right] if values[right] < 0.0 else []
         elif left >= 0:
             _merge_top(values, before, after, k, mass, at, pending)
-    result[standing] = values
-    return result
+    return np.array(values)
 
 
 def _without_most(masses: Floats, nodes: Floats) -> tuple[Places, Floats]:
