@@ -226,13 +226,16 @@ class _Own:
         self.n, self.moments, self.c, self.dense = n, moments, c, bool(law.branches)
         of = moments.cumulants(c)
         self.mass = np.exp(law.log_q + (1.0 + c) * law.losses - of.log_moment)
-        self.spread = law.losses - of.mean
+        self.mean, self.spread = of.mean, law.losses - of.mean
 
     def parts(self, step: float, first: int, count: int) -> tuple[Complexes, Complexes]:
         """log M, and the atoms' part of M, over M(c), at i first step, .., i (count - 1) step."""
         z = 1j * step * np.arange(first, count)
         atoms: Complexes = np.exp(np.multiply.outer(z, self.spread)) @ self.mass
-        return self.moments.upward(self.c, step, count)[first:], atoms
+        ratio = self.moments.upward(self.c, step, count)[first:]
+        # each rule has a mean of its own, and what it is off by is multiplied by steps and frequencies
+        ratio += z * (self.moments.cumulants(self.c).mean - self.mean)
+        return ratio, atoms
 
 
 def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
