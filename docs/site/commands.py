@@ -7,7 +7,7 @@ from typing import Any
 import click
 from mkdocs.structure.files import File, Files
 
-from dpacct.cli.root import Root
+from dpacct.cli.main import Root
 
 PAGE = "commands.md"
 

@@ -180,7 +180,7 @@ class Audit(Displayed):
 
     def chart(self) -> Chart:
         """The chart: error rates reached, bounds shown, and the region that is proven impossible."""
-        from dpacct.report.plots.audit import audit_chart
+        from dpacct.report.plots.kinds import audit_chart
 
         return audit_chart(self)
 

@@ -12,8 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import grade, is_tight, relation
 from dpacct.cli.screens import aligned
-from dpacct.cli.toml_file import as_table, at, check_keys, contents, file_name, table_of, texts
-from dpacct.cli.words import PlanFile, is_federated, plan_of_text, told_of
+from dpacct.cli.words import (
+    PlanFile,
+    as_table,
+    at,
+    check_keys,
+    contents,
+    file_name,
+    is_federated,
+    plan_of_text,
+    table_of,
+    texts,
+    told_of,
+)
 from dpacct.declare.domain import POSITIVE, Word, did_you_mean, one_of
 from dpacct.declare.number import Direction, listed, rounded
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage

@@ -1,11 +1,202 @@
-"""The entry point of the `dpacct` command."""
+"""The `dpacct` program: finds its commands by file name, and lets no error out as a traceback."""
 
 from __future__ import annotations
 
+import errno
+import importlib
+import os
+import pkgutil
 import sys
+import warnings
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from dpacct.cli.root import root
+import click
+
+from dpacct.cli import commands
+from dpacct.cli.command import Command, DeclaredCommand
+from dpacct.cli.output import ExitStatus, Failure, describe, made_readable
+from dpacct.declare.domain import did_you_mean
+from dpacct.declare.record import Usage
+
+ORDER = (
+    *("noise", "eps", "delta", "steps", "compare", "shuffle", "risk", "audit", "federated", "pate"),
+    *(
+        "curve",
+        "sweep",
+        "compose",
+        "report",
+        "check",
+        "cite",
+        "theorems",
+        "tables",
+        "verify",
+        "ledger",
+        "completion",
+    ),
+)
+"""The usual commands, as `dpacct --help` lists them."""
+SYNONYMS = {
+    "epsilon": "eps",
+    "sigma": "noise",
+    "calibrate": "noise",
+    "rounds": "steps",
+    "plot": "curve",
+    "help": "--help",
+}
+"""What people type who come from other tools."""
+COMPLETE_VARIABLE = "_DPACCT_COMPLETE"
+
+# Errors of writing to stdout; those of writing a file are reported where it is written.
+_UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
+class Root(click.Group):
+    """The group of all commands; a command's module is imported only when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Every command: the usual ones in their order, then whatever else there is."""
+        there = names()
+        return [*(name for name in ORDER if name in there), *sorted({*there} - {*ORDER})]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Every command with the first line of its file, which is not imported for that."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _first_line(name)) for name in self.list_commands(ctx)])
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, or None."""
+        return load(cmd_name) if cmd_name in names() else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Resolve a command as click does, but suggest the closest name for an unknown one."""
+        name = args[0]
+        if name not in names() and not name.startswith("-") and not ctx.resilient_parsing:
+            raise Usage(
+                f"dpacct has no command {name[:40]!r}"
+                + did_you_mean(name, [*names(), "--help"], SYNONYMS),
+                argument="COMMAND",
+            )
+        return super().resolve_command(ctx, args)
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
+        """Run the program and exit with its code; `run` is the same without exiting."""
+        sys.exit(self.run(sys.argv[1:] if args is None else args))
+
+    def run(self, args: Sequence[str]) -> int:
+        """Run one command line; returns the exit code."""
+        words = list(args)
+        if sys.stdout is None:  # closed by the caller (>&-), who wants no output
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        made_readable(sys.stdout)
+        made_readable(sys.stderr)
+        if COMPLETE_VARIABLE in os.environ:  # a shell is asking what could come next
+            self._main_shell_completion({}, "dpacct", COMPLETE_VARIABLE)
+        try:
+            with warnings.catch_warnings():
+                # A warning is for us to read: to the user it is neither answer nor error, but for
+                # numpy's: what it warns of may have become part of the answer.
+                if os.environ.get("DPACCT_DEBUG") != "1":
+                    warnings.simplefilter("ignore")
+                warnings.simplefilter("error", RuntimeWarning)
+                with self.make_context("dpacct", words) as context:
+                    self.invoke(context)
+            sys.stdout.flush()
+        except click.exceptions.Exit as leaving:
+            return leaving.exit_code
+        except (Exception, KeyboardInterrupt) as error:
+            return _fail(error, as_json="--json" in args)
+        return ExitStatus.OK
+
+
+def _fail(error: BaseException, *, as_json: bool) -> int:
+    try:
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+            raise error
+        what = describe(error)
+        what.show(as_json=as_json)
+        sys.stdout.flush()
+    except OSError as refused:
+        return _hang_up(refused)
+    return int(what.status)
+
+
+def _hang_up(error: OSError) -> int:
+    """End when stdout cannot be written: its reader is gone (`dpacct ... | head -1`) or a disk is full."""
+    # Python flushes stdout once more at exit, which would complain; give it somewhere to write.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return ExitStatus.BROKEN_PIPE  # that is no error to talk about
+    message = f"cannot write to standard output: {error.strerror}."
+    Failure(ExitStatus.USAGE, "usage", message).show(as_json=False)
+    return ExitStatus.USAGE
+
+
+def names() -> list[str]:
+    """Every command, by the files there are."""
+    return [module.name for module in pkgutil.iter_modules(commands.__path__)]
+
+
+def _first_line(name: str) -> str:
+    """The first line of a command's file, which says what it does."""
+    for folder in commands.__path__:
+        file = Path(folder) / f"{name}.py"
+        if file.is_file():
+            with file.open(encoding="utf-8") as source:
+                return source.readline().strip().strip('"')
+    return ""
+
+
+@cache
+def load(name: str) -> DeclaredCommand:
+    """The command of that name; its file must be there."""
+    module = importlib.import_module(f"{commands.__name__}.{name}")
+    declared = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type)
+        and issubclass(each, Command)
+        and each.__module__ == module.__name__
+    ]
+    return DeclaredCommand(name, declared[-1])
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from importlib.metadata import version
+
+        click.echo(f"dpacct {version('dpacct')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Root,
+    no_args_is_help=False,
+    invoke_without_command=True,
+    context_settings={"max_content_width": 100, "help_option_names": ["--help", "-h"]},
+)
+@click.option(
+    "--version",
+    "-V",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+@click.pass_context
+def root(ctx: click.Context) -> None:
+    """An exact accountant for differential privacy.
+
+    Each command answers one question about a training plan or a single release. Numbers may be
+    written as expressions, such as 1e-5, 256/60000 or 1000^-1.1; --json answers to a program.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def main(argv: Sequence[str] | None = None) -> int:

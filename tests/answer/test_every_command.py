@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.cli.root import names
+from dpacct.cli.main import names
 from dpacct.federated import UDPFL, Client, DPFed, DPFedAvg, DPFedLS, DPFedSAM, PriFedSync
 from tests.cli.runner import run
 

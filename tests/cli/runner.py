@@ -12,7 +12,7 @@ from typing import Any
 
 from click.testing import CliRunner
 
-from dpacct.cli.root import root
+from dpacct.cli.main import root
 
 PLAN = """
 delta = 1e-5

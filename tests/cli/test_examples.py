@@ -10,7 +10,7 @@ import click
 import pytest
 
 import dpacct as dp
-from dpacct.cli.root import load, names, root
+from dpacct.cli.main import load, names, root
 from tests.cli.runner import PLAN, SWEEP, line, run
 from tests.structure.project import ROOT
 

@@ -109,7 +109,7 @@ def test_what_would_help_is_said(typed: str, says: str) -> None:
 
 def test_a_shell_completes_actions_and_statements() -> None:
     from dpacct.cli.command import Value
-    from dpacct.cli.root import load
+    from dpacct.cli.main import load
 
     command = load("theorems")
     words = next(param for param in command.params if param.name == "words")

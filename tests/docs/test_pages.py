@@ -20,7 +20,7 @@ import yaml
 
 import dpacct as dp
 from dpacct.answer.answer import KNOWN, PROTECTS
-from dpacct.cli.root import Root
+from dpacct.cli.main import Root
 from dpacct.papers.oracle import oracle_of
 from dpacct.papers.registry import get
 from dpacct.vocabulary import Adjacency, Side, Strength, Unit

@@ -19,7 +19,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.cli.command import Value, option_name
-from dpacct.cli.root import Root
+from dpacct.cli.main import Root
 from dpacct.cli.words import kinds, read_step
 from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA, SHARE, STEPS, Domain, Integer, Real
 from dpacct.declare.record import Record, Several

@@ -76,8 +76,8 @@ def test_a_plan_that_changed_is_another_sweep(plan: Path) -> None:
     text = f'command = "compose"\n[fixed]\nplan = "{plan}"\n[axes]\ndelta = [1e-5, 1e-6]\n'
     out = plan.parent / "out.csv"
     journal = out.with_name("out.csv.journal")
-    from dpacct.cli.sweep_file import files_of, read_sweep
-    from dpacct.sweep.journal import Journal
+    from dpacct.cli.commands.sweep import files_of, read_sweep
+    from dpacct.sweep.run import Journal
 
     (plan.parent / "s.toml").write_text(text, encoding="utf-8")
     marks = []

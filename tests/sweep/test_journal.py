@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dpacct.errors import InvalidArgument
 from dpacct.sweep.grid import Row
-from dpacct.sweep.journal import Journal
+from dpacct.sweep.run import Journal
 
 ROWS = {
     0: Row((1.5, None, "two-sided", True, 3)),

@@ -31,7 +31,7 @@ STOPPED = """
 import itertools, os, signal, sys
 from dpacct.cli.main import main
 from dpacct.sweep import run
-from dpacct.sweep.journal import Journal
+from dpacct.sweep.run import Journal
 
 number, nth, share = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 whole, calls = Journal._write, itertools.count(1)

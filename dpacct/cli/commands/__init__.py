@@ -1,1 +1,1 @@
-"""One file per command; each defines `command`, and `dpacct.cli.root` finds it by its file."""
+"""One file per command; each defines `command`, and `dpacct.cli.main` finds it by its file."""

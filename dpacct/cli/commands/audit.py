@@ -85,7 +85,7 @@ class Audit(Command):
         from dpacct.auditing.audit import audit
         from dpacct.auditing.scores import read_csv
         from dpacct.cli.federated_plan import read_stated
-        from dpacct.cli.picture import writable, write_chart
+        from dpacct.cli.output import writable, write_chart
 
         path = None if self.output is None else writable(self.output)
         plan = None if self.against is None else read_stated(self.against)

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.answer.answer import KNOWN, leading
 from dpacct.cli.command import Command, File
 from dpacct.cli.commands.report import ledger_checks
 from dpacct.cli.federated_plan import read_stated
 from dpacct.cli.output import ExitStatus, Result, must_be_finite, within
 from dpacct.cli.question import QUIET
-from dpacct.cli.toml_file import contents, file_name
+from dpacct.cli.words import contents, file_name
 from dpacct.declare.domain import EPSILON, PURE_DELTA, Text
 from dpacct.declare.number import exact, short, text
 from dpacct.declare.record import Maybe, Parameter, Usage
@@ -136,6 +135,8 @@ class Check(Command):
         )
 
     def _limits(self, answer: Answer, delta: Fraction) -> Iterator[Finding]:
+        from dpacct.answer.answer import KNOWN, leading
+
         most, allowed = self.max_epsilon, self.max_delta
         if most is not None:
             holds = Fraction(repr(float(answer))) <= most
@@ -171,6 +172,7 @@ def _violations(file: PlanFile) -> Iterator[Finding]:
 def _drift(path: str, node: Node, answer: Answer, delta: Fraction) -> Iterator[Finding]:
     """Check that a report or an answer is about this plan and states no smaller epsilon."""
     from dpacct import from_dict
+    from dpacct.answer.answer import leading
 
     name, written = file_name(path), contents(path)
     try:

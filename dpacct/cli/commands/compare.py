@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.answer import KNOWN, protected, relation, safe_number
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.question import QUIET
@@ -43,6 +42,8 @@ class Compare(Command):
 
     def answer(self) -> Result:
         """Answer by every method."""
+        from dpacct.answer.answer import safe_number
+
         answers, stated = self._ask()
         first = must_be_finite(answers[0])
         answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
@@ -56,6 +57,7 @@ class Compare(Command):
     def _lines(
         self, answers: tuple[Answer, ...], gaps: list[float | None], stated: Stated
     ) -> list[str]:
+        from dpacct.answer.answer import KNOWN, protected, relation, safe_number
         from dpacct.cli.screens import aligned, in_words, labelled, noted, wrapped
 
         first = answers[0]

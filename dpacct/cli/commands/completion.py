@@ -31,7 +31,7 @@ class Completion(Command):
         """The completion script, from click."""
         from click.shell_completion import ShellComplete, get_completion_class
 
-        from dpacct.cli.root import COMPLETE_VARIABLE, root
+        from dpacct.cli.main import COMPLETE_VARIABLE, root
 
         kind = get_completion_class(self.shell)
         assert kind is not None  # Choice admits only the three shells click knows

@@ -85,7 +85,7 @@ class Curve(Command):
 
     def answer(self) -> Result:
         """Compute the curve and write the file."""
-        from dpacct.cli.picture import in_terminal, shows_pictures, writable, write_chart
+        from dpacct.cli.output import in_terminal, shows_pictures, writable, write_chart
 
         if self.as_json + self.as_csv + self.as_text > 1:
             raise Exclusive("give one of --json, --csv and --text", argument="--json")

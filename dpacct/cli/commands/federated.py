@@ -14,7 +14,7 @@ from dpacct.cli.federated_plan import cell, number, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.question import DETAILS, QUIET
 from dpacct.cli.screens import Screen, aligned, of_answer, target
-from dpacct.cli.toml_file import contents, file_name, table_of
+from dpacct.cli.words import contents, file_name, table_of
 from dpacct.declare.number import Direction, rounded
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch, Usage
 from dpacct.declare.words import Target

@@ -13,8 +13,7 @@ from dpacct.cli.command import Command, File
 from dpacct.cli.federated_plan import MissingKey, read_stated
 from dpacct.cli.output import Result, in_utf8, must_be_finite, write_file
 from dpacct.cli.question import METHOD, QUIET
-from dpacct.cli.toml_file import file_name
-from dpacct.cli.words import PlanFile
+from dpacct.cli.words import PlanFile, file_name
 from dpacct.declare.domain import PURE_DELTA, Text, Word, one_of
 from dpacct.declare.number import text
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.answer import KNOWN, protected, safe_number
 from dpacct.cli.command import Command
 from dpacct.cli.commands.noise import CHANCE
 from dpacct.cli.output import Result, within
@@ -55,6 +54,7 @@ class Risk(Command):
 
     def answer(self) -> Result:
         """Upper bounds on the success of attacks."""
+        from dpacct.answer.answer import safe_number
         from dpacct.risk import Risk as Attacks
 
         stated = self.stated()
@@ -94,6 +94,7 @@ class Risk(Command):
         general: dict[str, Answer],
         rates: list[tuple[Fraction, Answer, Answer]],
     ) -> list[str]:
+        from dpacct.answer.answer import KNOWN, protected
         from dpacct.cli.screens import aligned, labelled, noted, wrapped
         from dpacct.declare.number import rounded
         from dpacct.plan.words import phrase

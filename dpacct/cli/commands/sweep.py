@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from dpacct.cli.command import Command, File
-from dpacct.cli.output import ExitStatus, Result, note, payload
-from dpacct.cli.picture import PICTURES, writable, write
+import click
+
+from dpacct.cli import federated_plan, words
+from dpacct.cli.command import Command, DeclaredCommand, File
+from dpacct.cli.main import load, names
+from dpacct.cli.output import PICTURES, ExitStatus, Result, describe, note, payload, writable, write
 from dpacct.cli.progress import Progress
-from dpacct.cli.sweep_file import Asking, files_of, read_sweep
-from dpacct.declare.domain import Integer, Text, Word, did_you_mean
-from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
+from dpacct.cli.words import (
+    as_table,
+    as_text,
+    at,
+    check_keys,
+    contents,
+    file_name,
+    replaced,
+    table_of,
+    texts,
+)
+from dpacct.declare.domain import Flag, Integer, Text, Word, closest, did_you_mean, one_of
+from dpacct.declare.number import shown
+from dpacct.declare.record import Exclusive, Maybe, Parameter, Several, Switch, Usage
 from dpacct.errors import DpacctError
-from dpacct.sweep.grid import Grid, Row, Table
-from dpacct.sweep.journal import Journal
-from dpacct.sweep.run import Killed, processors, run
+from dpacct.sweep.grid import Axis, Cell, Grid, Row, Spread, Table
+from dpacct.sweep.run import Journal, Killed, processors, run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -164,3 +180,361 @@ def _remarks(table: Table) -> Iterator[str]:
             f"note: {table.failed} of {table.grid.size} rows have no answer; the first says:"
             f" {first.error}"
         )
+
+
+# --- sweep files (docs/sweep.md): each point of the grid is answered by the command
+
+_KEYS = ("command", "outputs", "fixed", "axes", "tied")
+_ANSWER = ("lower", "upper", "side", "strength", "method")
+_NOT_SWEPT = ("sweep", "completion", "ledger")
+_OURS = ("json", "csv", "quiet", "details", "save", "output", "certificate", "help")
+_PROBES = 20
+
+
+class Slot(NamedTuple):
+    """The target of a key: a parameter or, `inside` one, a path in its file or a word NAME=VALUE."""
+
+    name: str
+    inside: str = ""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """The way to answer the points of a grid.
+
+    Attributes:
+        grid: of the values.
+        slots: what each of its keys sets.
+        outputs: paths into the answer's JSON, such as "value" or "data_dependent.upper".
+        way: the switch that says how it shall answer: "quiet", which may be less work, or "json".
+    """
+
+    grid: Grid
+    slots: Mapping[str, Slot]
+    outputs: tuple[str, ...] = ()
+    way: str = "json"
+
+    def __call__(self, point: tuple[str, ...]) -> Row:
+        """The row of a point: its outputs, or the sentence and exit code of its failure."""
+        try:
+            cells = paths(self.body(point))
+            return Row(tuple(cells.get(path) for path in self.outputs))
+        except click.exceptions.Exit as leaving:
+            message = f"dpacct {self.grid.command} ended without an answer."
+            return Row(error=message, code=leaving.exit_code)
+        except Exception as error:
+            what = describe(error)
+            return Row(error=what.message, code=int(what.status))
+
+    def body(self, point: tuple[str, ...]) -> Mapping[str, Any]:
+        """The JSON object that the command would print; raises what the command raises."""
+        command = load(self.grid.command)
+        parameters = command.every
+        values: dict[str, Any] = {self.way: True}
+        inside, pairs = dict[str, str](), dict[str, tuple[str, ...]]()
+        axes = zip(self.grid.axes, point, strict=True)
+        for key, typed in chain(self.grid.fixed, ((axis.name, (text,)) for axis, text in axes)):
+            name, path = self.slots[key]
+            if path and _is(parameters[name], File):
+                inside[path] = typed[0]
+            elif path:
+                pairs[name] = (*pairs.get(name, ()), f"{path}={typed[0]}")
+            else:
+                values[name] = read(command, name, typed)
+        values |= {name: (*values.get(name, ()), *each) for name, each in pairs.items()}
+        with replaced(inside):
+            result = command.answer(values)
+        if result.status:
+            raise click.exceptions.Exit(result.status)
+        body = payload(self.grid.command, result.body())
+        if not isinstance(body, Mapping):
+            message = f"dpacct {self.grid.command} gives no single answer to keep"
+            raise Usage(message, argument="command")
+        if result.answer is None:
+            return body
+        return {**body, "plan": None, "safe": float(result.answer)}
+
+
+def read(command: DeclaredCommand, name: str, typed: tuple[str, ...]) -> Any:
+    """A parameter's value, or its values where it may have several."""
+    each = command.every[name]
+    if _is(each, Flag):
+        return True
+    return each.check(
+        command.declared.option(name), typed if isinstance(each, Several) else typed[0]
+    )
+
+
+def _is(parameter: Parameter[Any], domain: type) -> bool:
+    return isinstance(parameter.domain, domain)
+
+
+# --- the answer's values
+
+
+def paths(body: Any, before: str = "") -> dict[str, Cell]:
+    """Every value of a JSON object by its path, such as "data_dependent.value" or "rates.0.fpr"."""
+    if isinstance(body, Mapping):
+        items: Iterable[tuple[Any, Any]] = body.items()
+    elif isinstance(body, list | tuple):
+        items = enumerate(body)
+    else:
+        finite = not isinstance(body, float) or math.isfinite(body)
+        return {before: body if finite else None}
+    cells: dict[str, Cell] = {}
+    for key, value in items:
+        cells |= paths(value, f"{before}.{key}" if before else str(key))
+    return cells
+
+
+# --- the file
+
+
+def read_sweep(path: str) -> tuple[Grid, Asking, str]:
+    """The grid of a file, what answers its points, and the method that was taken unasked ("" if none).
+
+    Raises `InvalidArgument` where the file cannot be read or is no sweep; the sentence says where.
+    """
+    name = file_name(path)
+    table = table_of(contents(path), name)
+    check_keys(table, _KEYS, name)
+    command = load(_command(table, name))
+    slots: dict[str, Slot] = {}
+    for part, ends in (("fixed", ()), ("axes", Spread.parameters)):
+        place = f"{name}: {part}"
+        for key, _ in _flattened(as_table(table.get(part, {}), place), ends):
+            slot = _slot(command, key, place)
+            twin = next((other for other, taken in slots.items() if taken == slot), None)
+            if twin is not None:
+                message = (
+                    f"{twin} and {key} are one option, which is both fixed and an axis, or given"
+                )
+                raise Exclusive(f"{place}: {message} twice; leave one of them out", argument=key)
+            slots[key] = slot
+    fixed = _fixed(command, slots, table.get("fixed", {}), f"{name}: fixed")
+    axes = _axes(command, slots, table.get("axes", {}), f"{name}: axes")
+    if not axes:
+        raise Usage(f"{name} has no axes: give one or more under [axes]", argument="axes")
+    method = _unasked_method(command, slots.values())
+    if method:
+        fixed["method"], slots["method"] = (method,), Slot("method")
+    tied = _tied(table, {axis.name for axis in axes}, name)
+    grid = Grid(str(command.name), tuple(fixed.items()), axes, (), tied)
+    wanted = _outputs(table, name)
+    asking, body = _answering(Asking(grid, slots), command, wanted)
+    columns, where = _columns(body, wanted, f"{name}: dpacct {grid.command}")
+    return replace(grid, outputs=columns), replace(asking, outputs=where), method
+
+
+def files_of(grid: Grid) -> tuple[bytes, ...]:
+    """The contents of the files that a sweep's values name: answers depend on them as on the values."""
+    settings = [values for _, values in grid.fixed] + [axis.values for axis in grid.axes]
+    contents = []
+    for value in dict.fromkeys(chain(*settings)):
+        with suppress(OSError, ValueError):
+            if Path(value).is_file():
+                contents.append(Path(value).read_bytes())
+    return tuple(contents)
+
+
+def _command(table: Mapping[str, Any], name: str) -> str:
+    if "command" not in table:
+        message = f'{name} does not say which command it sweeps: command = "eps"'
+        raise Usage(message, argument="command")
+    word = as_text(table["command"], f"{name}: command")
+    if word in _NOT_SWEPT:
+        raise Usage(f"{name}: the command {word} cannot be swept", argument="command")
+    if word not in names():
+        message = f"{name}: dpacct has no command {shown(word)}"
+        raise Usage(message + did_you_mean(word, names()), argument="command")
+    return word
+
+
+def _slot(command: DeclaredCommand, key: str, place: str) -> Slot:
+    """The slot that a key sets.
+
+    It is an option's name without dashes, or an argument's; what follows a file's name and a dot is
+    a path in that file; where a command takes NAME=VALUE, any other name is one.
+    """
+    parameters = {name: each for name, each in command.every.items() if name not in _OURS}
+    spelled = {
+        word: name
+        for name, each in parameters.items()
+        for word in command.declared.spellings(name, each)
+    }
+    dashed = key.replace("_", "-").lower()
+    if dashed in spelled:
+        return Slot(spelled[dashed])
+    file, dot, path = key.partition(".")
+    holder = spelled.get(file.replace("_", "-").lower())
+    if dot and holder is not None and _is(parameters[holder], File):
+        return Slot(holder, path)
+    for name, each in parameters.items():
+        if "NAME=VALUE" in each.symbol:
+            return Slot(name, key)
+    near = closest(dashed, spelled)
+    hint = f"; did you mean {near}?" if near else ""
+    message = f"{place}: dpacct {command.name} has no option {shown(key)}{hint}"
+    raise Usage(message, argument=key)
+
+
+def _is_whole(command: DeclaredCommand, slot: Slot) -> bool:
+    """Whether only whole numbers go there."""
+    if not slot.inside:
+        return _is(command.every[slot.name], Integer)
+    last = slot.inside.rpartition(".")[2]
+    setting = federated_plan.keys().get(last)
+    return words.is_whole(last) or (setting is not None and _is(setting, Integer))
+
+
+def _flattened(table: Mapping[str, object], ends: Iterable[str]) -> Iterator[tuple[str, object]]:
+    """The keys of a table, with `plan.step.1.sigma` for what TOML reads as a table in a table.
+
+    A table with a key of `ends` is a value.
+    """
+    for key, value in table.items():
+        if isinstance(value, Mapping) and value and not value.keys() & {*ends}:
+            for rest, inner in _flattened(value, ends):
+                yield f"{key}.{rest}", inner
+        else:
+            yield key, value
+
+
+def _fixed(
+    command: DeclaredCommand, slots: dict[str, Slot], table: Mapping[str, Any], place: str
+) -> dict[str, tuple[str, ...]]:
+    """The fixed options and their values."""
+    fixed: dict[str, tuple[str, ...]] = {}
+    for key, value in _flattened(table, ()):
+        name, inside = slots[key]
+        each = command.every[name]
+        if not inside and _is(each, Flag):
+            if not isinstance(value, bool):
+                raise Usage(f"{place}: {key} must be true or false", argument=key)
+            if value:
+                fixed[key] = ("true",)
+            continue
+        if isinstance(value, list) and (inside or not isinstance(each, Several)):
+            message = f"{place}: {key} must be one value; a list of values belongs under [axes]"
+            raise Usage(message, argument=key)
+        listed = value if isinstance(value, list) else [value]
+        fixed[key] = tuple(as_text(each, f"{place}: {key}") for each in listed)
+        if "-" in fixed[key] and _is(each, File):
+            message = f"{place}: {key} is read again at every point, which standard input can't"
+            raise Usage(f"{message} be; name a file", argument=key)
+        if not inside:
+            read(command, name, fixed[key])  # refuses now what would fail in every row
+    return fixed
+
+
+def _axes(
+    command: DeclaredCommand, slots: dict[str, Slot], table: Mapping[str, Any], place: str
+) -> tuple[Axis, ...]:
+    axes = []
+    for key, value in _flattened(table, Spread.parameters):
+        name, inside = slots[key]
+        setting = f"{place}: {key}"
+        if not inside and _is(command.every[name], Flag):
+            raise Usage(f"{setting} is a switch, which belongs under [fixed]", argument=key)
+        if isinstance(value, list):
+            axes.append(Axis(key, tuple(as_text(each, setting) for each in value)))
+            continue
+        if not isinstance(value, Mapping):
+            message = "must be a list of values, or a table with from, to, points and scale"
+            raise Usage(f"{setting} {message}", argument=key)
+        said, call = texts(value, Spread.parameters, setting)
+        with at(setting):
+            spread = Spread.read(said, call)
+        axes.append(spread.axis(key, whole=_is_whole(command, slots[key])))
+    return tuple(axes)
+
+
+def _tied(table: Mapping[str, Any], axes: set[str], name: str) -> tuple[tuple[str, ...], ...]:
+    """The groups of axes that vary together: a list of names, or a list of such lists."""
+    listed = table.get("tied", [])
+    groups = listed if isinstance(listed, list) else [listed]
+    if groups and not any(isinstance(group, list) for group in groups):
+        groups = [groups]
+    tied = []
+    for group in groups:
+        members = group if isinstance(group, list) else [group]
+        axes_of = tuple(as_text(each, f"{name}: tied") for each in members)
+        for each in axes_of:
+            if each not in axes:
+                message = f"{name}: tied names no axis {shown(each)}{did_you_mean(each, axes)}"
+                raise Usage(message, argument="tied")
+        if len(axes_of) < 2:
+            message = f'{name}: tied must list two axes or more, such as ["sigma", "steps"]'
+            raise Usage(message, argument="tied")
+        tied.append(axes_of)
+    return tuple(tied)
+
+
+def _unasked_method(command: DeclaredCommand, slots: Iterable[Slot]) -> str:
+    """The quick method, where the command proves by default and no method or digits are asked for."""
+    method = command.declared.parameters.get("method")
+    if method is None or {slot.name for slot in slots} & {"method", "digits"}:
+        return ""
+    return "exact" if method.default == "auto" else ""
+
+
+def _outputs(table: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    listed = table.get("outputs", [])
+    listed = listed if isinstance(listed, list) else [listed]
+    outputs = tuple(as_text(each, f"{name}: outputs") for each in listed)
+    if len(set(outputs)) < len(outputs):
+        raise Usage(f"{name}: outputs names one value twice", argument="outputs")
+    return outputs
+
+
+def _answering(
+    asking: Asking, command: DeclaredCommand, wanted: tuple[str, ...]
+) -> tuple[Asking, Mapping[str, Any]]:
+    """The quickest way to ask that gives all that is wanted, and an answer.
+
+    A command may leave out what takes time when it is asked to be quiet; --json has everything.
+    """
+    for way in ("quiet", "json"):
+        if way in command.declared.parameters:
+            asking = replace(asking, way=way)
+            body = _probe(asking)
+            if {*wanted} <= {*paths(body), str(body.get("quantity"))}:
+                break
+    return asking, body
+
+
+def _probe(asking: Asking) -> Mapping[str, Any]:
+    """The answer at one point: the first that has one, of a few here and there, then of all.
+
+    Raises what the first of them raised, if none has an answer.
+    """
+    size = asking.grid.size
+    step = max(1, (size - 1) // (_PROBES - 1))
+    failed: Exception | None = None
+    for row in chain(range(0, size, step), range(size) if step > 1 else ()):
+        try:
+            return asking.body(asking.grid.point(row))
+        except Exception as error:
+            failed = failed or error
+    raise failed or Usage("the grid is empty", argument="axes")
+
+
+def _columns(
+    body: Mapping[str, Any], wanted: tuple[str, ...], who: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns' names, and the paths into an answer where their values stand."""
+    cells = paths(body)
+    quantity = str(body["quantity"]) if "safe" in cells and "quantity" in cells else ""
+    if not wanted and quantity:
+        return (quantity, *_ANSWER), ("safe", *_ANSWER)
+    numbers = [path for path, value in cells.items() if isinstance(value, int | float)]
+    some = one_of([path for path in numbers if path != "schema"][:8] or ["none"])
+    if not wanted:
+        message = f"{who} has many outputs; say which to keep, such as {some}"
+        raise Usage(message, argument="outputs")
+    for path in wanted:
+        if path != quantity and path not in cells:
+            near = closest(path, [quantity, *cells])
+            hint = f"; did you mean {near}?" if near else f"; it has {some}"
+            raise Usage(f"{who} has no output {shown(path)}{hint}", argument="outputs")
+    return wanted, tuple("safe" if path == quantity else path for path in wanted)
