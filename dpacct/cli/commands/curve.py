@@ -27,7 +27,17 @@ if TYPE_CHECKING:
     from dpacct.report.plots.chart import Chart
 
 
-KINDS = ("profile", "tradeoff", "rdp", "steps", "noise", "gap")
+KINDS: dict[str, tuple[int, Real]] = {
+    "profile": (101, EPSILON),
+    "tradeoff": (101, SHARE),
+    "rdp": (101, Real(1)),
+    "steps": (41, Real(1, 10**15, "both")),
+    "noise": (25, POSITIVE),
+    "gap": (41, DELTA),
+}
+"""How many points a curve has by default, and what may stand on its horizontal axis."""
+_ONE_METHOD = ("tradeoff", "rdp")
+_DELTA = Fraction(1, 10**5)
 
 
 class Curve(Command):
@@ -110,19 +120,6 @@ class Curve(Command):
         return Result(made.to_dict, lines, notes=notes)
 
 
-_ONE_METHOD = ("tradeoff", "rdp")
-_POINTS = {"profile": 101, "tradeoff": 101, "rdp": 101, "steps": 41, "noise": 25, "gap": 41}
-_AXES: dict[str, Real] = {
-    "profile": EPSILON,
-    "tradeoff": SHARE,
-    "rdp": Real(1),
-    "steps": Real(1, 10**15, "both"),
-    "noise": POSITIVE,
-    "gap": DELTA,
-}
-_DELTA = Fraction(1, 10**5)
-
-
 def chart(wish: Curve) -> tuple[Chart, list[str]]:
     """The chart, and notes on what was rounded or is missing.
 
@@ -132,7 +129,7 @@ def chart(wish: Curve) -> tuple[Chart, list[str]]:
     from dpacct.report.plots import kinds
 
     kind, delta = wish.kind, _DELTA if wish.delta is None else wish.delta
-    count = wish.points or _POINTS[kind]
+    count = wish.points or KINDS[wish.kind][0]
     if kind in _ONE_METHOD and wish.methods not in ((), ("auto",)):
         message = "--method belongs to --kind profile, steps, noise and gap"
         raise Usage(f"{message}; a {kind} curve has one method", argument="--method")
@@ -180,7 +177,7 @@ def _ends(wish: Curve, start: float, stop: Callable[[], float] | float) -> tuple
     if not first < last:
         message = f"--from must be below --to, got {first:g} and {last:g}"
         raise Usage(message, argument="--from")
-    may = _AXES[wish.kind]
+    _, may = KINDS[wish.kind]
     if not (may.contains(Fraction(first)) and may.contains(Fraction(last))):
         message = f"--from and --to of a {wish.kind} curve must each be {may.words}"
         raise Usage(f"{message}, got {first:g} and {last:g}", argument="--from")
@@ -194,7 +191,7 @@ def _between(
     import numpy as np
 
     first, last = _ends(wish, start, stop)
-    count = wish.points or _POINTS[wish.kind]
+    count = wish.points or KINDS[wish.kind][0]
     made = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
     made[0], made[-1] = first, last  # rounding must not move an end out of its domain
     return made

@@ -231,7 +231,9 @@ def _pasted(
     if stated.kind.kind != "gaussian":
         raise Usage(f"--paste needs Gaussian noise, got {stated.kind.kind}", argument="--paste")
     if framework == "opacus" and (share is None or sampling == "uniform"):
-        message = "whose data loader samples by coin, needs --rate, or --batch-size and --dataset-size"
+        message = (
+            "whose data loader samples by coin, needs --rate, or --batch-size and --dataset-size"
+        )
         raise Usage(f"--paste opacus, {message}, without --sampling uniform", argument="--paste")
     if framework == "flower" and share is not None:
         message = "whose strategies earn no amplification, needs --rounds and no sampling rate"
