@@ -27,6 +27,13 @@ _BLOCKS = (193, 961, 5057)  # nodes of the remainder beside atoms, until it is n
 _MOST_BESIDE = 1 << 17  # of the vertical, where atoms lie beside little noise
 # of stacks: frequencies at which a revival of |M| is looked for, log|M| that is nil, and what that leaves out
 _FREQUENCIES, _NIL, _LEFT_OUT = 96, -26.0, 1e-10
+# where |M| may come back beyond a line: frequencies in a period of the jumps of a loss, periods looked at,
+# and frequencies in all; how many of the best are looked at more closely, and at how many places
+_IN_A_PERIOD, _PERIODS, _MOST_LOOKED_AT, _CLOSER, _PLACES = 12.0, 2.0, 1000, 3, 17
+_OFF_A_COSINE = (
+    0.01  # of the depth of a valley, by which the top beside it may be misjudged from there
+)
+_COMES_BACK = 1e-11  # relative size of what a line may leave out there
 _SEEN = 24  # places of a line at which its noise is looked at
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
@@ -124,7 +131,7 @@ def even_line(saddle: Saddle, total: Totals[float], eps: float, most: int = 1 <<
         about, step = aliasing(saddle, c, total.curvature, eps)
         saddle.plan = Plan(eps, step, reach(saddle, about, step))
     _, step, count = saddle.plan
-    for _ in range(2):
+    for _ in range(5):
         if count > most:
             return None
         z = 1j * step * np.arange(count)
@@ -135,10 +142,72 @@ def even_line(saddle: Saddle, total: Totals[float], eps: float, most: int = 1 <<
         table /= (1.0 + z / c) * (1.0 + z / (1.0 + c))
         last = float(np.abs(table[-max(1, count // 16) :]).max())
         tail = last * max(step * count, c) / math.pi
-        if tail * unit < saddle.tolerance:
+        if tail * unit >= saddle.tolerance:
+            count *= 2
+            continue
+        if _seen_to_fall(saddle, total, table, step):
             return EvenLine(total, step, table, tail, saddle.tolerance)
-        count *= 2
+        beyond, where = revival(saddle, c, step * count)
+        # the integrand there beside its peak, as wide as that, and as much again on the next few returns
+        size = (
+            10.0 * math.exp(beyond) / abs((1.0 + 1j * where / c) * (1.0 + 1j * where / (1.0 + c)))
+        )
+        if size < _COMES_BACK:
+            return EvenLine(total, step, table, tail + size / unit, saddle.tolerance)
+        count = math.ceil(1.25 * where / step)
     return None
+
+
+def _seen_to_fall(saddle: Saddle, total: Totals[float], table: Complexes, step: float) -> bool:
+    """Whether a line shows all that may come back: one law without atoms, in 1.5 periods of its jumps."""
+    parts = saddle.parts
+    if all(law.gaussian is not None for law, _ in parts):
+        return True
+    if len(parts) > 1 or parts[0][0].losses.size:
+        return False
+    periods = step * table.size * abs(total.third) / (2.0 * math.pi * total.variance)
+    return periods > 1.5 and bool((np.diff(np.abs(table)) <= 1e-18).all())
+
+
+def revival(saddle: Saddle, c: float, beyond: float) -> tuple[float, float]:
+    """Where |M(c + it)| is largest beyond a frequency, and its log there over M(c).
+
+    Losses that stay near two values, a distance g apart, are in step again at every multiple of 2 pi/g:
+    |M| falls to nothing between, and a line that ends there has seen no more than the first valley. g is
+    the mean jump, E|X|^3/E X^2 about the mean. A law whose jumps are too many times those of another to be
+    followed so far counts as 1, which |M| is at most.
+    """
+    laws = [(moments, n, moments.jump(c)) for moments, n in saddle.moments]
+    jumps = sorted({jump for _, _, jump in laws if jump > 0.0})
+    if not jumps:
+        return -math.inf, beyond
+    reach = _PERIODS * 2.0 * math.pi / jumps[0]
+    while reach * jumps[-1] > _MOST_LOOKED_AT * 2.0 * math.pi / _IN_A_PERIOD:
+        jumps.pop()
+    seen = [(moments, n) for moments, n, jump in laws if jump <= jumps[-1]]
+
+    def level(t: Floats) -> Floats:
+        return np.asarray(sum(n * moments.turned(c, t).real for moments, n in seen))
+
+    spacing = 2.0 * math.pi / (jumps[-1] * _IN_A_PERIOD)
+    t = beyond + spacing * np.arange(math.ceil(reach / spacing) + 1)
+    height = level(t)
+    middle = height[1:-1]
+    # the vertex of a parabola through three places is as much too low as a cosine is above it
+    bend = np.minimum(height[:-2] - 2.0 * middle + height[2:], -1e-300)
+    vertex = middle - 0.125 * np.square(height[2:] - height[:-2]) / bend
+    high = vertex > _NIL + _OFF_A_COSINE * float(height.min())
+    tops = np.flatnonzero((middle >= height[:-2]) & (middle >= height[2:]) & high) + 1
+    best, where = float(height[0]), beyond
+    for k in tops[np.argsort(height[tops])[::-1][:_CLOSER]]:
+        about, span = float(t[k]), spacing
+        for _ in range(2):
+            near = about + span * np.linspace(-1.0, 1.0, _PLACES)
+            closer = level(near)
+            about, span = float(near[int(closer.argmax())]), span * 2.0 / (_PLACES - 1)
+        if float(closer.max()) > best:
+            best, where = float(closer.max()), about
+    return best, where
 
 
 def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> Line | None:

@@ -76,6 +76,10 @@ class Moments(Protocol):
         """About log(M(c + it)/M(c)) - itm at real t, m the mean at c: how fast it decays."""
         ...
 
+    def jump(self, c: float) -> float:
+        """About E|X|^3/E X^2 of the loss tilted by c, X about its mean; 0 where it makes no jumps."""
+        ...
+
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
         """At one tilt, to rounding; `frequency`: up to which `even` will be asked for next."""
         ...
@@ -389,6 +393,13 @@ class SummedMoments:
         """From the coarse rule."""
         return Tilted(c, self.coarse).turned(t)
 
+    def jump(self, c: float) -> float:
+        """From the coarse rule."""
+        w, loss, _ = Tilted(c, self.coarse).weights
+        square = w * loss * loss
+        total = float(square.sum())
+        return float(square @ np.abs(loss)) / total if total > 0.0 else 0.0
+
     # -- to rounding ---------------------------------------------------------------------------
 
     def log_moments(self, cs: Floats) -> Floats:
@@ -533,6 +544,10 @@ class Unbent(ABC):
     def log_moments(self, cs: Floats) -> Floats:
         """As `rough`."""
         return self.rough(cs)[0]
+
+    def jump(self, c: float) -> float:
+        """0: these are sums of so many losses that none stands out."""
+        return 0.0
 
     def even(self, c: float, step: float, count: int) -> Complexes:
         """By `turned`."""

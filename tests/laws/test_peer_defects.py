@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import strategies as st
+from scipy.integrate import simpson
+from scipy.special import log_ndtr, ndtr
 
 import dpacct as dp
 from dpacct.pld.budget import WORK, metered
@@ -314,3 +316,79 @@ def test_ends_enclose_the_value_where_a_rule_rounds_either_way() -> None:
     plan = dp.Poisson("7.503e-12")(dp.Laplace(b=3420))
     for epsilon in ("1e-12", "1e-10", "1e-8", "1e-6", "1e-4"):
         assert plan.delta(epsilon=epsilon, method="exact").upper is not None
+
+
+def _hits(steps: int, rate: float) -> list[tuple[int, float]]:
+    """So many of the steps have the record in them, and how probable that is."""
+    return [
+        (k, math.comb(steps, k) * rate**k * (1.0 - rate) ** (steps - k))
+        for k in range(1, steps + 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps", "delta"),
+    [
+        ("0.02012", "0.4089", 29, "0.04533"),
+        ("0.02", "0.5", 40, "1e-4"),
+        ("0.05", "0.2", 120, "1e-6"),
+    ],
+)
+def test_losses_near_multiples_of_a_hit(sigma: str, rate: str, steps: int, delta: str) -> None:
+    """The transform falls to nothing and comes back: a contour that ended in the valley was 1 % off.
+
+    To e^-50, a step with the record loses log(rate) + N(mu^2/2, mu^2), mu = 1/sigma, any other log(1 - rate).
+    """
+    answer = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps).epsilon(
+        delta=delta, method="exact"
+    )
+    q, mu = float(rate), 1.0 / float(sigma)
+
+    def truth(epsilon: float) -> float:
+        total = 0.0
+        for k, probability in _hits(steps, q):
+            rest = epsilon - k * math.log(q) - (steps - k) * math.log1p(-q)
+            # a Gaussian of mean m^2/2, m = mu sqrt(k): Balle and Wang (2018), theorem 8
+            m = mu * math.sqrt(k)
+            above, below = 0.5 * m - rest / m, -0.5 * m - rest / m
+            total += probability * (ndtr(above) - math.exp(rest + float(log_ndtr(below))))
+        return total
+
+    assert answer.lower is not None and answer.upper is not None
+    assert truth(answer.upper) <= float(delta) * (1.0 + 1e-9)
+    assert truth(answer.lower) >= float(delta) * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("b", "rate", "steps", "delta"),
+    [("0.006014", "0.1531", 369, "7.928e-29"), ("0.01", "0.05", 200, "1e-6")],
+)
+def test_losses_near_multiples_of_the_largest(b: str, rate: str, steps: int, delta: str) -> None:
+    """The same of Laplace noise: a hit loses log(rate) + 1/b, at times less an exponential of mean 2."""
+    answer = (dp.Poisson(rate)(dp.Laplace(b=b)) * steps).epsilon(delta=delta, method="exact")
+    q = float(rate)
+
+    def truth(epsilon: float) -> float:
+        total = 0.0
+        for k, probability in _hits(steps, q):
+            gap = k * (math.log(q) + 1.0 / float(b)) + (steps - k) * math.log1p(-q) - epsilon
+            if gap <= 0.0:
+                continue
+            # with j exponentials: E[(1 - e^{2G - gap})_+], G of the law Gamma(j)
+            for j in range(k + 1):
+                share = probability * math.comb(k, j) / 2.0**k
+                if j == 0:
+                    total -= share * math.expm1(-gap)
+                elif share > 1e-12 * float(delta):
+                    grid = np.linspace(0.0, 0.5 * gap, 4001)
+                    log_density = (
+                        (j - 1.0) * np.log(np.maximum(grid, 1e-300)) - grid - math.lgamma(j)
+                    )
+                    total += share * simpson(
+                        -np.expm1(2.0 * grid - gap) * np.exp(log_density), x=grid
+                    )
+        return total
+
+    assert answer.lower is not None and answer.upper is not None
+    assert truth(answer.upper) <= float(delta) * (1.0 + 1e-6)
+    assert truth(answer.lower) >= float(delta) * (1.0 - 1e-6)
