@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,17 +17,21 @@ from dpacct.errors import Unsupported
 from dpacct.plan.node import Leaf, Node
 from dpacct.pld import brackets, contour
 from dpacct.pld.interval import Interval
+from dpacct.pld.loss import Sampled
 from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
 from dpacct.pld.outcomes import outcomes
 from dpacct.pld.pair import Moments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
 from dpacct.pld.profile import Profile, Route
+from dpacct.pld.rare_law import Counted, SampledLaw
 from dpacct.pld.stable import Floats, TooFine, cached_property
 from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 
-from .low_sampling import FEW_HITS, LowSampling, expected_hits
+if TYPE_CHECKING:
+    from dpacct.pld.rare import Question
+
 
 # relative error of a delta, and of an epsilon, above which another method is asked
 _USABLE, _ROUGH = 1e-6, 1e-6
@@ -40,6 +45,10 @@ _MIXED = 4e-15
 _FAR_OUT, _NOWHERE = 100.0, -20_000.0
 # log of what is below all floats
 _LEAST_LOG = -745.0
+# expected number of sampled steps below which this comes before any contour, and up to which after them
+_FEW_HITS, _MOST_HITS = 1.0, 40.0
+# different laws in one plan, at most: terms are counted by how many large losses each has
+_MOST_LAWS = 3
 
 # orders that are asked for one by one; more share their rules, those whose tilts differ by less than a factor
 _MANY = 64
@@ -56,6 +65,55 @@ def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
 def _mixing(log_value: float) -> float:
     """The error of a log probability after adding or removing open failures, rounding included."""
     return _MIXED + 4e-16 * abs(log_value) if math.isfinite(log_value) else 0.0
+
+
+def expected_hits(parts: list[Part]) -> float:
+    """How many steps are expected to touch a record; inf where some law has no branches that are sampled."""
+    hits = 0.0
+    for law, n in parts:
+        chain = law.branches[0].chain if law.branches else ()
+        hits += n * (float(chain[0].rate) if chain and isinstance(chain[0], Sampled) else math.inf)
+    return hits
+
+
+@dataclass(frozen=True)
+class LowSampling:
+    """One direction of a plan in which a record is rarely sampled."""
+
+    laws: Counted
+    hits: float
+    exchanged: bool
+
+    @classmethod
+    def of(cls, parts: list[Part]) -> LowSampling | None:
+        """The expansion of a direction; None if it does not apply."""
+        if not 0 < len(parts) <= _MOST_LAWS or (len(parts) == 1 and parts[0][1] == 1.0):
+            return None
+        if not expected_hits(parts) < _MOST_HITS:
+            return None
+        counted = [(SampledLaw.of(law), n) for law, n in parts]
+        laws = [(law, n) for law, n in counted if law is not None]
+        ways = {law.exchanged for law, _ in laws}
+        if len(laws) < len(parts) or len(ways) > 1:
+            return None
+        return cls(laws, expected_hits(parts), ways.pop())
+
+    @cached_property
+    def question(self) -> Question:
+        """The expansion in counts of large losses (imported late: most plans do not need it)."""
+        from dpacct.pld.rare import Question
+
+        return Question(self.laws, reverse=self.exchanged)
+
+    @property
+    def steps(self) -> float:
+        """The number of steps of all laws together."""
+        return sum(n for _, n in self.laws)
+
+    @property
+    def log_touched(self) -> float:
+        """log of the probability that the record is in any step, an upper bound of delta."""
+        return math.log(-math.expm1(sum(n * math.log1p(-law.rate) for law, n in self.laws)))
 
 
 @dataclass(frozen=True)
@@ -105,7 +163,7 @@ class Direction:
     @cached_property
     def rare(self) -> LowSampling | None:
         """The low-sampling expansion if it is preferred to any contour; else None."""
-        return self.low_sampling if expected_hits(self.parts) < FEW_HITS else None
+        return self.low_sampling if expected_hits(self.parts) < _FEW_HITS else None
 
     # -- log delta -----------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ steps
  * E[H_k(eps - S)] is a Gauss rule of a few nodes, made from the cumulants of S tilted by the slope of
    log H. Where tables of H_k would have to reach far, a contour counts k jumps instead.
  * k = 0 is bounded by Chernoff and left out; or, where common losses reach eps together, a is put beyond
-   eps, so that jumps are linear, and contours tell the rest (rare_line.py).
+   eps, so that jumps are linear, and contours tell the rest (rare_sums.py).
 
 Everything is positive, and carried in logs. What is left out is charged to the upper end, what a rule may
 be off by to both.
@@ -32,9 +32,19 @@ from .interval import Interval
 from .lines import Line
 from .loss import LossDistribution
 from .moments import SummedMoments
-from .rare_jumps import Index, Jumps, Rule, cumulants, gauss_rule, log_sum
 from .rare_law import Counted, SampledLaw, log_of_any, near
-from .rare_line import MOST, TOLERANCE, line, lines
+from .rare_sums import (
+    MOST,
+    TOLERANCE,
+    Index,
+    Jumps,
+    Rule,
+    cumulants,
+    gauss_rule,
+    line,
+    lines,
+    log_sum,
+)
 from .saddle import Saddle, guess_for_epsilon
 from .stable import TooFine, quiet
 

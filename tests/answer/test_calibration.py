@@ -11,8 +11,7 @@ import pytest
 import dpacct as dp
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
-from dpacct.plan.search import Search
-from dpacct.plan.trials import normal_score, score
+from dpacct.plan.search import Search, normal_score, score
 from dpacct.pld.stable import TooFine
 
 

@@ -19,8 +19,8 @@ import dpacct as dp
 from dpacct.pld import rare
 from dpacct.pld.loss import gaussian
 from dpacct.pld.moments import SummedMoments
-from dpacct.pld.rare_jumps import cumulants, gauss_rule
 from dpacct.pld.rare_law import SampledLaw
+from dpacct.pld.rare_sums import cumulants, gauss_rule
 from dpacct.pld.stable import quiet
 from dpacct.vocabulary import Strength
 from tests.pld.rare_plans import Plan, plans
