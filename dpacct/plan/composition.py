@@ -17,9 +17,9 @@ from dpacct.errors import Unsupported
 from dpacct.plan.node import Leaf, Node
 from dpacct.pld import brackets, contour
 from dpacct.pld.interval import Interval
-from dpacct.pld.loss import Sampled
 from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
+from dpacct.pld.operators import Sampled
 from dpacct.pld.outcomes import outcomes
 from dpacct.pld.pair import Moments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources

@@ -14,9 +14,10 @@ import numpy as np
 
 from . import contour
 from .derived import Derived
-from .loss import Branch, LossDistribution, Sampled
+from .loss import Branch, LossDistribution
 from .moments import Cumulants, Moments, Part, Parts, Summand, prepare
 from .nested import Nested
+from .operators import Sampled
 from .pieces import Cut, Pieces, Source
 from .stable import Complexes, Floats, TooFine, expm1_linear, log1p
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .budget import evaluated
-from .loss import LOG_NORMAL, Branch, LossDistribution, Reversed, Sampled, gaussian, laplace
+from .loss import LOG_NORMAL, Branch, LossDistribution, gaussian, laplace
 from .moments import Summand
+from .operators import Reversed, Sampled
 from .stable import Floats, TooFine, cached_property, unmixed_loss
 
 Array = Floats
