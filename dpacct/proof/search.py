@@ -285,6 +285,8 @@ class LatticeSeeker:
         if log_delta is None:  # a little below the least moment bound
             log_delta = float(bounds.min()) - 2.0
         near = tilts[bounds < bounds.min() + _HEIGHT]
+        if not near.size:
+            raise NotCertified("no tilt bounds delta at this epsilon: the value is withheld")
         aim = Aim(epsilon, log_delta, nats)
         choices = [self._at(float(c), aim) for c in near[:: 1 + near.size // 20]]
         _, chosen, bits = min(choices, key=lambda choice: choice[0])

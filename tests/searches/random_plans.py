@@ -5,8 +5,9 @@
     python -m tests.searches.random_plans mended STREAM NUMBER...    # that judge without a fault now
     python -m tests.searches.random_plans page [FOLDER...]           # adds these to the summary and its page
 
-A folder holds a file for each 250 cases. Any number of processes may fill one: each takes the first cases
-that nobody has judged or is judging, so a search that is stopped and started again goes on where it was.
+A folder holds a file for each 250 cases (50 of `auto`, 10 of `nested`). Any number of processes may fill
+one: each takes the first cases that nobody has judged or is judging, so a search that is stopped and started
+again goes on where it was.
 
 Streams: `exact` (the fast method), `auto` (proofs where they are quick), `nested` (samples held while a plan
 runs). `drawn(stream, n)` is case n, `judged(case)` repeats it, and `smaller(case)` looks for a simpler plan
@@ -57,8 +58,8 @@ QUICK = {"exact": 0.01, "auto": 0.05, "nested": 0.05}
 """The same of a case that is not judged in full, by stream."""
 FULL = {"exact": 250, "auto": 50, "nested": 1}
 """Of so many plans of a stream one is judged in full."""
-TOGETHER = 250
-"""Cases of a file."""
+TOGETHER = {"exact": 250, "auto": 50, "nested": 10}
+"""Cases of a file, by stream."""
 _OWN = (dp.NotCertified, dp.OutsideDomain, dp.Unsupported, dp.Unreachable)
 _NEARLY = 1.0 - 1e-12
 
@@ -498,7 +499,8 @@ def _one_more(counts: dict[str, int], name: str) -> None:
 def search(stream: str, cases: int, first: int, store: Path) -> int:
     """So many cases more from the first on that nobody has or judges; how many are at fault."""
     store.mkdir(exist_ok=True)
-    faults, start = 0, first - first % TOGETHER
+    several = TOGETHER[stream]
+    faults, start = 0, first - first % several
     while cases > 0:
         file = store / f"{stream}-{start}.json"
         with claimed(file.with_suffix(".lock")) as free:
@@ -509,19 +511,19 @@ def search(stream: str, cases: int, first: int, store: Path) -> int:
                 )
                 file.with_suffix(".new").replace(file)
                 faults += len(total["faults"])
-                cases -= TOGETHER
-        start += TOGETHER
+                cases -= several
+        start += several
     return faults
 
 
 def _several(stream: str, start: int) -> Summary:
     """The cases of one file."""
     total = _none_yet(start)
-    for number in range(start, start + TOGETHER):
+    for number in range(start, start + TOGETHER[stream]):
         full = number % FULL[stream] == 0
         verdict = judged(drawn(stream, number), LIMIT if full else QUICK[stream])
         _counted(total, verdict, full)
-    total["numbers"][0][2] = TOGETHER
+    total["numbers"][0][2] = TOGETHER[stream]
     return total
 
 
