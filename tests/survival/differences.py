@@ -90,4 +90,8 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         ("name", name): (False, "a page's pictures are made by the one Chart: dpacct.plot.Chart")
         for name in ("ReportChart", "ReportLine")
     },
+    ("name", "federated members"): (
+        ["harmonizer"],
+        "a private module, of a word that examples have: its clients are in the file of UDP-FL",
+    ),
 }
