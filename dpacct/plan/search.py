@@ -182,7 +182,7 @@ class Search:
         """
         try:
             with metered(MOST_WORK):
-                return self._found()
+                return self._boundary_within()
         except Overspent:
             # more is riskier, or less: the last value that met the target, and the first beyond that did not
             safe = [x for x, (excess, _) in self._answers.items() if excess <= 0.0]
@@ -193,7 +193,7 @@ class Search:
                 return Boundary(max(safe), min(unsafe))
             return Boundary(min(safe), max(unsafe))
 
-    def _found(self) -> Boundary:
+    def _boundary_within(self) -> Boundary:
         try:
             result = self._boundary()
         except _OUTSIDE:  # a trial farther out than the mechanisms can be stated

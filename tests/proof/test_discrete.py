@@ -341,7 +341,7 @@ def test_evidence_of_a_lattice_is_proved_again_from_the_plan() -> None:
 
 
 def test_more_fails_openly_than_the_target_allows() -> None:
-    """No tilt bounds delta there: what is proved is withheld in a sentence, and auto says what is computed."""
+    """No tilt bounds delta there: a proof is withheld in a sentence, and auto says what is computed."""
     run = dp.ApproxDP(epsilon="0.0000217", delta="4.403e-11") * 340_000_000
     assert run.epsilon(delta="0.0001507", method="auto").value == float("inf")
     with pytest.raises(dp.NotCertified):
