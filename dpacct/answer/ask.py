@@ -22,7 +22,6 @@ from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter, Record
 from dpacct.declare.words import EFFORT, MOST_EFFORT, PROOF_DIGITS
 from dpacct.errors import DpacctError, InvalidArgument, NotCertified, OutsideDomain, Unsupported
-from dpacct.pld.budget import MEMORY, WORK, Overspent, remaining
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
@@ -40,14 +39,6 @@ _WITHHELD = (": the value is withheld", ", and the value is withheld")
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-
-
-OVER_BUDGET = (
-    f"this question would take more than {WORK:g} s of CPU and {MEMORY >> 30} GB, and the answer is "
-    "withheld; method='rdp' has an upper bound at any size, and method='lattice@1e-2' or fewer kinds of "
-    "releases need less"
-)
-"""What is said where the work of a question has no bound that is reached before."""
 
 
 def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -71,10 +62,6 @@ def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]
         try:
             with np.errstate(all="call", under="ignore", call=_withhold):
                 return question(*args, **kwargs)
-        except Overspent as error:
-            if remaining() < math.inf:
-                raise  # a caller with a limit of its own decides
-            raise NotCertified(OVER_BUDGET) from error
         except (ArithmeticError, MemoryError) as error:
             message = "its numbers are outside the range of double precision and of this engine"
             raise NotCertified(f"the answer is withheld: {message}") from error

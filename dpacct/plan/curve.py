@@ -22,7 +22,7 @@ from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.plan.routes import ROUTES, Question
-from dpacct.pld.budget import MOST_WORK, metered
+from dpacct.pld.budget import one_question
 from dpacct.pld.profile import Profile
 from dpacct.pld.stable import Floats, TooFine
 from dpacct.vocabulary import Adjacency
@@ -91,7 +91,7 @@ def _checked(name: str, values: ArrayLike, domain: Real) -> Floats:
 
 
 @strict
-@metered(MOST_WORK)
+@one_question()
 def profile(node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None) -> Floats:
     """See `Node.profile`: the upper end of each delta."""
     array = np.atleast_1d(_checked("epsilon", epsilons, EPSILON))
@@ -141,7 +141,7 @@ def log_profile(
 
 
 @strict
-@metered(MOST_WORK)
+@one_question()
 def tradeoff(
     node: Node, alpha: ArrayLike, *, adjacency: Adjacency | str | None = None
 ) -> float | Floats:

@@ -38,7 +38,7 @@ from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.plan.samplers.sampled import SampledRelease, Sampler
 from dpacct.pld import brackets, contour, conversions, rows
-from dpacct.pld.budget import MEMORY, MOST_WORK, WORK, Overspent, metered, spent
+from dpacct.pld.budget import MEMORY, WORK, Overspent, metered, one_question, spent
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
 from dpacct.pld.loss import gaussian
@@ -541,7 +541,7 @@ def fast_method(node: Node, adjacency: Adjacency | str | None = None) -> str:
 
 
 @strict
-@metered(MOST_WORK)
+@one_question()
 def epsilon(node: Node, delta: Fraction, method: str, adjacency: Adjacency | None) -> Answer:
     """Epsilon at this delta in (0, 1), by one method."""
     started = time.perf_counter()
@@ -559,7 +559,7 @@ def delta(node: Node, epsilon: Fraction, method: str, adjacency: Adjacency | Non
 
 
 @strict
-@metered(MOST_WORK)
+@one_question()
 def safe_log_delta(
     node: Node,
     epsilon: float | Fraction,

@@ -21,7 +21,7 @@ from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.plan.routes import ROUTES, safe_log_delta
-from dpacct.pld.budget import MOST_WORK, WORK, Overspent, metered, spent
+from dpacct.pld.budget import WORK, Overspent, metered, one_question, spent
 from dpacct.pld.interval import Interval
 from dpacct.pld.roots import WIDTH, near_root, real, whole
 from dpacct.pld.stable import TooFine, cached_property
@@ -175,13 +175,14 @@ class Search:
     # where similar plans were answered, as long as they are answered to rounding
     _tilts: dict[int, float] | None = field(default_factory=dict)
 
+    @one_question()
     def boundary(self) -> Boundary:
         """The boundary of the values that meet the target; as far as the work of a question goes.
 
-        Raises `Overspent` where that ends before any value was shown to meet it.
+        Raises `NotCertified` where that ends before any value was shown to meet it.
         """
         try:
-            with metered(MOST_WORK):
+            with metered():
                 return self._boundary_within()
         except Overspent:
             # more is riskier, or less: the last value that met the target, and the first beyond that did not

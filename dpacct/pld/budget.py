@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from dpacct.errors import NotCertified
+
 WORK = 5.0
 """Seconds of CPU, as estimated, that any answer may cost but one that was asked for as a proof."""
 MOST_WORK = 1.2 * WORK
@@ -100,6 +102,29 @@ def metered(most: float = math.inf) -> Iterator[Meter]:
     finally:
         _METER.reset(token)
         _charge(meter.spent)  # a block around this one did it too
+
+
+OVER_BUDGET = (
+    f"this question would take more than {WORK:g} s of CPU and {MEMORY >> 30} GB, and the answer is "
+    "withheld; method='rdp' has an upper bound at any size, and method='lattice@1e-2' or fewer kinds of "
+    "releases need less"
+)
+"""What is said where the work of a question has no bound that is reached before."""
+
+
+@contextmanager
+def one_question() -> Iterator[None]:
+    """Limit the work of the block; raises `NotCertified` where it is more than `MOST_WORK`.
+
+    Within a block that has a limit of its own `Overspent` is raised instead, for whoever set that.
+    """
+    try:
+        with metered(MOST_WORK):
+            yield
+    except Overspent as error:
+        if remaining() < math.inf:
+            raise
+        raise NotCertified(OVER_BUDGET) from error
 
 
 def spent() -> float:
