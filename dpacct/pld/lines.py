@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from fractions import Fraction
 
 import numpy as np
 
 from .atoms import Atoms, convolved, power, spacing
+from .loss import ULPS
 from .moments import Moments, Summand
 from .saddle import FEW, Plan, Saddle, Totals, aliasing, atomic_share, reach
 from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
@@ -393,6 +395,25 @@ def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None
 # -- lattices ----------------------------------------------------------------------------------------
 
 
+def lattice_point(losses: Floats, count: float) -> tuple[float, float]:
+    """A sum of so many of these losses that is near 0, and what it may be off by, as they are rounded.
+
+    The count times any of them would be: 1e7 losses of 1 leave 1e-9. Equal losses of either sign cancel.
+    """
+    least, largest = float(losses.min()), float(losses.max())
+    if (losses == 0.0).any():
+        return 0.0, 0.0
+    if least > 0.0 or largest < 0.0:
+        nearest = least if least > 0.0 else largest
+        return count * nearest, ULPS * count * abs(nearest)
+    up = float(round(count * (least / (least - largest))))
+    down = count - up
+    if least == -largest:
+        return (up - down) * largest, ULPS * abs(up - down) * largest
+    point = Fraction(up) * Fraction(largest) + Fraction(down) * Fraction(least)
+    return float(point), ULPS * (up * largest - down * least)
+
+
 class PeriodicLine(Line):
     """Losses on a lattice of step d: one period of the integrand, at any number of steps.
 
@@ -401,7 +422,9 @@ class PeriodicLine(Line):
 
     def __init__(self, saddle: Saddle, total: Totals[float], d: float, most: int = 1 << 16) -> None:
         c, self.d = total.c, d
-        self.first: Floats = np.array([sum(n * float(law.losses.min()) for law, n in saddle.parts)])
+        points = [lattice_point(law.losses, n) for law, n in saddle.parts]
+        self.first: Floats = np.array([sum(point for point, _ in points)])
+        self.slip = sum(off for _, off in points)
         self.log_weights: Floats = np.zeros(1)
         self.means: Floats = np.array([total.mean])
         nodes, far = self._nodes(total, total.variance, d, most)
@@ -451,6 +474,7 @@ class PeriodicLine(Line):
         if not (value > 0.0 and moment > 0.0):
             return _NOTHING
         error = 3e-15 * float(np.abs(ahead).sum()) / value + _rounding(total, eps)
+        error += self.slip * moment / value
         return total.log_moment - total.c * eps + math.log(value), -moment / value, error
 
 
@@ -473,7 +497,9 @@ class OddLine(PeriodicLine):
         rest = weights[:-1] / weights[:-1].sum()
         mean = float(rest @ losses[:-1])
         variance = float(rest @ np.square(losses[:-1] - mean))
-        self.d, self.first = d, (count - j) * float(losses[:-1].min()) + j * odd
+        points = [lattice_point(losses[:-1], others) for others in (count - j).tolist()]
+        self.d, self.first = d, np.array([point for point, _ in points]) + j * odd
+        self.slip = max(off for _, off in points) + ULPS * float(j.max()) * abs(odd)
         self.means = (count - j) * mean + j * odd
 
         def log_ratio(t: Floats) -> Complexes:

@@ -49,6 +49,7 @@ from .scalar import exp
 from .stable import Floats, TooFine, cached_property
 
 # e^-epsilon of a guarantee must be a double
+_LEAST_LOG = -690.0  # above which a mass has all its digits as a float
 _LARGEST = 700.0
 _LEAST_SIGMA = 0.1  # of units in bins: the law of less takes more than seconds
 # sigma of a sampled release: less loses more than any use would bear (epsilon 5000), more than doubles tell
@@ -351,9 +352,15 @@ def symmetric(losses: Iterable[Any], masses: Iterable[Any], failure: Any = 0.0) 
     at, mass = at[kept], mass[kept]
     still = at == 0.0
     log_q, back = np.log(np.where(still, 2.0 * mass, mass)), ~still
+    behind = log_q[back] + at[back]
+    if behind.dtype != object:
+        # a likely outcome's log is next to 0, which the sum of two large logs is not to its last digit
+        heavy = (at[back] < -_LEAST_LOG) & (log_q[back] > _LEAST_LOG)
+        product = mass[back] * np.exp(np.where(heavy, at[back], 0.0))
+        behind = np.where(heavy, np.log(product), behind)
     return LossDistribution(
         np.concatenate((at, -at[back])),
-        np.concatenate((log_q, log_q[back] + at[back])),
+        np.concatenate((log_q, behind)),
         infinite=failure,
         lost=failure,
     )

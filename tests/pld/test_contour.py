@@ -546,3 +546,33 @@ def test_a_sampled_loss_of_one_place() -> None:
     for loss in (-2.0, 0.3):
         mixed = mixed_loss(0.808, np.float64(loss))
         assert float(mixed) == pytest.approx(math.log(0.192 + 0.808 * math.exp(loss)), rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("rate", "eps0", "steps", "at"),
+    [("1.394e-9", "1.961", 1_523_000, "0.03354"), ("2e-9", "0.5", 10_000_001, "0.7")],
+)
+def test_a_lattice_of_many_steps_keeps_its_place(rate: str, eps0: str, steps: int, at: str) -> None:
+    """The least sum is -1e6 losses, whose rounding moved the next sum above epsilon by 1e-9."""
+    plan = dp.Participation(rate)(dp.PureDP(epsilon=eps0)) * steps
+    answer = plan.delta(epsilon=at, method="exact")
+    with mpmath.workdps(40):
+        loss, w, count = mpmath.mpf(eps0), mpmath.mpf(rate), mpmath.mpf(steps)
+        more = w / (1 + mpmath.exp(-loss))
+        truth = mpmath.mpf(0)
+        for ups, downs in itertools.product(range(12), repeat=2):  # of some .02 on average
+            left = mpmath.expm1(mpmath.mpf(at) - (ups - downs) * loss)
+            if left < 0:
+                often = mpmath.binomial(count, ups) * mpmath.binomial(count - ups, downs)
+                idle = mpmath.exp(mpmath.log1p(-w) * (count - ups - downs))
+                truth -= left * often * more**ups * (w - more) ** downs * idle
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= truth <= answer.upper
+    assert answer.upper - answer.lower <= 1e-11 * truth
+
+
+def test_masses_of_a_likely_answer_add_up_to_one() -> None:
+    """Of e^-16 and all but it: 1e-15 was missing, and of 1,647 steps more than was said."""
+    plan = dp.Poisson("0.04726")(dp.LocalRandomizer(eps0="16.03")) * 1647
+    answer = plan.delta(epsilon="14.59", method="exact")  # 1 less 1e-25
+    assert answer.upper is not None and answer.upper >= 1.0 - 1e-15
