@@ -83,8 +83,10 @@ def estimate(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> tuple[floa
     below, k2, above = total.curvature.tolist()
     away = c * (_NEAR[2] - 1.0)
     k3, k4 = (above - below) / (2.0 * away), (above - 2.0 * k2 + below) / away**2
-    more = k4 / (8.0 * k2 * k2) - 5.0 * k3 * k3 / (24.0 * k2**3)
-    return float(total.log_delta(eps)[1]) + math.log1p(min(max(more, -0.5), 0.5)), c
+    fourth, third = k4 / (8.0 * k2 * k2), 5.0 * k3 * k3 / (24.0 * k2**3)
+    # the series is asymptotic: where its terms are large, its first one is the best
+    share = 1.0 / (1.0 + (max(abs(fourth), third) / 0.2) ** 4)
+    return float(total.log_delta(eps)[1]) + math.log1p(share * (fourth - third)), c
 
 
 @quiet()
