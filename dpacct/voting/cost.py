@@ -340,6 +340,7 @@ def voting_cost(
         basis=(*plan.basis, COUNTS),
         assumptions=(whose,),
         alternatives=(),
+        extra={},  # the decimals of its proof are not those of the answers made from it
     )
     start = replace(plain, tree=None, seconds=0.0, strength=Strength.BOUND)
 

@@ -84,7 +84,7 @@ def test_other_adjacencies_are_said(kind: str, adjacency: str) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("--kind noise", "leave --sigma"),
+        ("--kind noise", "leave out --sigma"),
         ("--kind steps --from 0.5", "must each be a number from 1 to 1e15"),
         ("--kind gap --to 1", "strictly between 0 and 1"),
         ("--kind gap --method exact", "no method can be compared"),
