@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 
@@ -15,6 +15,7 @@ from .moments import Moments, Summand
 from .saddle import FEW, Plan, Saddle, Totals, aliasing, atomic_share, reach
 from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
 
+Jumping = tuple[Moments, float, float]  # a law's moments, its count, and how far it jumps
 Reading = tuple[float, float, float]  # log delta, its slope in epsilon, its relative error
 Closed = Callable[[float, float], tuple[float, float]]
 
@@ -176,22 +177,37 @@ def revival(saddle: Saddle, c: float, beyond: float) -> tuple[float, float]:
 
     Losses that stay near two values, a distance g apart, are in step again at every multiple of 2 pi/g:
     |M| falls to nothing between, and a line that ends there has seen no more than the first valley. g is
-    the mean jump, E|X|^3/E X^2 about the mean. A law whose jumps are too many times those of another to be
-    followed so far counts as 1, which |M| is at most.
+    the mean jump, E|X|^3/E X^2 about the mean.
     """
     laws = [(moments, n, moments.jump(c)) for moments, n in saddle.moments]
-    jumps = sorted({jump for _, _, jump in laws if jump > 0.0})
-    if not jumps:
-        return -math.inf, beyond
-    reach = _PERIODS * 2.0 * math.pi / jumps[0]
-    while reach * jumps[-1] > _MOST_LOOKED_AT * 2.0 * math.pi / _IN_A_PERIOD:
-        jumps.pop()
-    seen = [(moments, n) for moments, n, jump in laws if jump <= jumps[-1]]
+    jumping = sorted((law for law in laws if law[2] > 0.0), key=lambda law: law[2])
+    smooth = [law for law in laws if not law[2] > 0.0]
+    return _highest(jumping, smooth, c, beyond) if jumping else (-math.inf, beyond)
+
+
+def _highest(
+    laws: Sequence[Jumping], smooth: Sequence[Jumping], c: float, beyond: float
+) -> tuple[float, float]:
+    """The same of some laws, by rising jumps, beside smooth ones.
+
+    Where the last one's are too many to be followed through the periods of the first one's, its own largest
+    value stands for it.
+    """
+    reach, largest = _PERIODS * 2.0 * math.pi / laws[0][2], laws[-1][2]
+    if reach * largest > _MOST_LOOKED_AT * 2.0 * math.pi / _IN_A_PERIOD:
+        apart, where = _highest(laws[-1:], smooth, c, beyond)
+        if apart < _NIL:
+            return apart, where
+        apart, _ = _highest(laws[-1:], (), c, beyond)
+        rest, where = _highest(laws[:-1], smooth, c, beyond)
+        return rest + apart, where
+
+    counted = (*laws, *smooth)
 
     def level(t: Floats) -> Floats:
-        return np.asarray(sum(n * moments.turned(c, t).real for moments, n in seen))
+        return np.asarray(sum(n * moments.turned(c, t).real for moments, n, _ in counted))
 
-    spacing = 2.0 * math.pi / (jumps[-1] * _IN_A_PERIOD)
+    spacing = 2.0 * math.pi / (largest * _IN_A_PERIOD)
     t = beyond + spacing * np.arange(math.ceil(reach / spacing) + 1)
     height = level(t)
     middle = height[1:-1]
@@ -200,16 +216,21 @@ def revival(saddle: Saddle, c: float, beyond: float) -> tuple[float, float]:
     vertex = middle - 0.125 * np.square(height[2:] - height[:-2]) / bend
     high = vertex > _NIL + _OFF_A_COSINE * float(height.min())
     tops = np.flatnonzero((middle >= height[:-2]) & (middle >= height[2:]) & high) + 1
-    best, where = float(height[0]), beyond
+    candidates = [(float(height[0]), beyond)]
     for k in tops[np.argsort(height[tops])[::-1][:_CLOSER]]:
         about, span = float(t[k]), spacing
         for _ in range(2):
             near = about + span * np.linspace(-1.0, 1.0, _PLACES)
             closer = level(near)
             about, span = float(near[int(closer.argmax())]), span * 2.0 / (_PLACES - 1)
-        if float(closer.max()) > best:
-            best, where = float(closer.max()), about
-    return best, where
+        candidates.append((float(closer.max()), about))
+    if max(candidates)[0] > _NIL:
+        # at high frequencies a coarse rule is in step where the law is not
+        with suppress(TooFine):
+            places = np.array([at for _, at in candidates])
+            fine = sum(n * moments.log_ratio(c, 1j * places).real for moments, n, _ in counted)
+            candidates = [*zip(np.asarray(fine).tolist(), places.tolist(), strict=True)]
+    return max(candidates)
 
 
 def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> Line | None:
