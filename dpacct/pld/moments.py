@@ -331,7 +331,10 @@ class SummedMoments:
     @cached_property
     def coarse(self) -> Nodes:
         """A rule to search with."""
-        return self._gathered([rule.coarse(self.low, self.high) for rule in self.rules])
+        nodes = self._gathered([rule.coarse(self.low, self.high) for rule in self.rules])
+        if not nodes[0].size:  # all of its mass is below every float
+            raise TooFine
+        return nodes
 
     def _gathered(self, nodes: list[Nodes]) -> Nodes:
         """Nodes of all branches, atoms last."""

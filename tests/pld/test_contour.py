@@ -576,3 +576,14 @@ def test_masses_of_a_likely_answer_add_up_to_one() -> None:
     plan = dp.Poisson("0.04726")(dp.LocalRandomizer(eps0="16.03")) * 1647
     answer = plan.delta(epsilon="14.59", method="exact")  # 1 less 1e-25
     assert answer.upper is not None and answer.upper >= 1.0 - 1e-15
+
+
+def test_a_law_below_every_float_is_left_to_a_grid() -> None:
+    """Its rule has no node: the largest of none once was a crash."""
+    plan = dp.Poisson("0.2777")(dp.Laplace(b="0.006769")) * 3
+    by_line, by_grid = (
+        plan.epsilon(delta="2.667e-53", method=word) for word in ("exact", "lattice")
+    )
+    assert by_line.lower is not None and by_line.upper is not None
+    assert by_grid.lower is not None and by_grid.upper is not None
+    assert by_line.lower <= by_grid.upper and by_grid.lower <= by_line.upper
