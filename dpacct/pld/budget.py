@@ -28,7 +28,7 @@ _ARRAYS = MEMORY // 2
 _CELL, _PLACE, _LAW = 800, 120, 40
 # seconds: a node whose cell is rounded both ways; a place of a window that is read, or whose transform is
 # formed for a law
-_NODE_SECONDS, _READ_SECONDS, _PLACE_SECONDS = 7e-7, 8e-8, 3e-8
+_NODE_SECONDS, _READ_SECONDS, _PLACE_SECONDS = 7e-7, 1e-7, 3e-9
 # seconds: a law that is prepared for its moments; an entry of a table of frequencies and nodes; a function
 # such as exp at a place
 _PREPARED_SECONDS, _ENTRY_SECONDS, _FUNCTION_SECONDS = 3e-4, 2.5e-8, 1.2e-8

@@ -27,7 +27,7 @@ VAST = 50.0
 """An epsilon above which nothing is drawn, and nothing is said of what would be worse still."""
 # At extreme plans the comparisons beside the guarantee may fail and are left out; it may not.
 _FAILURES = (DpacctError, ArithmeticError, ValueError)
-SLOW = 0.4
+SLOW = 0.65
 """Estimated seconds of sixteen points of a profile, beyond which the curves are left out."""
 LONG = 2.0
 """And those of the attacker's best at some rates, which follow a whole curve."""
