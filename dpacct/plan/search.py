@@ -250,7 +250,13 @@ class Search:
         start = min(max(guess[0] if guess else 1.0, self.low), self.high)
         width = max(WIDTH, self._blur(start))
         about: dict[str, Any] = {"start": start, "width": width, "enough": lambda: spent() > WORK}
-        return Boundary(*real(self._cautious, self.low, self.high, **about))
+        result = Boundary(*real(self._cautious, self.low, self.high, **about))
+        if width > WIDTH and result.safe is not None and result.unsafe is not None:
+            finer = max(WIDTH, self._blur(result.safe))  # where the two ends of delta are closer
+            if finer < 0.5 * width:
+                about |= {"start": result.safe, "width": finer}
+                result = Boundary(*real(self._cautious, self.low, self.high, **about))
+        return result
 
     def _blur(self, x: float) -> float:
         """A tenth of how far in log x delta's two ends are apart, as normal scores go about like x."""
