@@ -177,6 +177,9 @@ class Direction:
         if upper >= _LEAST_LOG:  # else it is below all floats, as surely as by any method
             upper = min(upper, contour.basic(self.parts, epsilon))
         lower = min(upper, contour.least(self.parts, epsilon))
+        if solved.resolved and lower <= solved.upper and solved.lower <= upper:
+            # beside a loss of a lattice its rounding is what a reading is off by: no bound is nearer
+            lower, upper = max(lower, solved.lower), min(upper, solved.upper)
         return Interval(upper, lower, upper, resolved=upper - lower < _USABLE)
 
     def log_delta(self, epsilon: float) -> Interval:

@@ -561,7 +561,7 @@ def _on_atoms(saddle: Saddle, line: Line, at: float, log_target: float, floor: f
                     # delta is continuous: a bracket that closed elsewhere was misled by a reading
                     if not abs(move) <= 1e-9 * abs(value) + _off(error, slope):
                         break
-                    error = _off(error, slope) + 4e-16 * abs(new)
+                    error = _off(error, slope) + 4e-16 * abs(new) + abs(move)
                     if high - low <= 4e-16 * abs(high):  # at a kink, off by what all losses are
                         error += ULPS * sum(n * _longest(law) for law, n in saddle.parts)
                     return Interval.about(max(floor, new), error, line.total.c)

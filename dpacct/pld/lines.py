@@ -20,6 +20,7 @@ Reading = tuple[float, float, float]  # log delta, its slope in epsilon, its rel
 Closed = Callable[[float, float], tuple[float, float]]
 
 FLOOR = 1e-13
+_PLACED = 4e-16  # relative rounding of the losses beside epsilon
 # frequencies times atoms, at most, where revivals are looked for
 _MOST_SEEN = 4e6
 _SPARSE = 32  # of those, every so many are looked at first
@@ -489,13 +490,16 @@ class PeriodicLine(Line):
             + (self.log_weights - total.c * gap)[:, None]
         )
         common = self.weights * phases * self.table
-        ahead = common / -np.expm1(-s * d)
-        behind = common * np.exp(-gap)[:, None] / -np.expm1(-(s + 1.0) * d)
-        value, moment = float((ahead - behind).real.sum()), float(behind.real.sum())
+        ahead, behind = -np.expm1(-s * d), -np.expm1(-(s + 1.0) * d)
+        # 1 / ahead - e^-gap / behind, of which next to a loss little is left
+        between = np.multiply.outer(np.exp(-d) * np.expm1(d - gap), np.exp(-s * d))
+        terms = common * (between - np.expm1(-gap)[:, None]) / (ahead * behind)
+        value = float(terms.real.sum())
+        moment = float((common * np.exp(-gap)[:, None] / behind).real.sum())
         if not (value > 0.0 and moment > 0.0):
             return _NOTHING
-        error = 3e-15 * float(np.abs(ahead).sum()) / value + _rounding(total, eps)
-        error += self.slip * moment / value
+        error = 3e-15 * float(np.abs(terms).sum()) / value + _rounding(total, eps)
+        error += (self.slip + _PLACED * abs(eps)) * moment / value
         return total.log_moment - total.c * eps + math.log(value), -moment / value, error
 
 

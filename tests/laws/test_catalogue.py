@@ -43,7 +43,7 @@ def test_every_public_mechanism_is_in_the_catalogue() -> None:
 
 def test_every_form_of_custom_is_in_the_catalogue() -> None:
     forms = {cell.kind.make.form for cell in CELLS if isinstance(cell.kind.make, Brought)}
-    assert forms == set(custom._FORMS)
+    assert forms == set(custom.Custom._forms)
 
 
 def test_every_sampler_is_in_the_catalogue() -> None:

@@ -117,7 +117,7 @@ def test_each_client_of_udp_fl_has_its_own(tmp_path: Path) -> None:
         (SYNC.replace("delta = 1e-5", ""), (), "f.toml has no delta"),
         (SYNC, ("--adjacency", "add-remove"), "--adjacency must be replace-one"),
         (SYNC, ("--unit", "client"), "--unit must be record"),
-        (SYNC, ("--client", "a"), "in a plan of udp-fl only"),
+        (SYNC, ("--client", "a"), "--client is for plans of udp-fl"),
         (SYNC + "[assumptions]\nrandom = 1\n", (), "random"),
         (SYNC.replace("clients", "client"), (), "client"),
     ],
