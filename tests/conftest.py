@@ -19,7 +19,11 @@ settings.register_profile("ci", max_examples=50, deadline=None, derandomize=True
 # Fresh seeds each time: nightly.yml, and by hand. What breaks a law is stored (tests/laws/kept.py).
 for name, examples in (("night", 1_000), ("search", 20_000)):
     settings.register_profile(
-        name, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        name,
+        max_examples=examples,
+        deadline=None,
+        derandomize=False,  # which is Hypothesis' own choice where it sees CI
+        suppress_health_check=[HealthCheck.too_slow],
     )
 # Hypothesis also draws constants of whatever local modules are loaded, which differs from worker to worker.
 providers.HypothesisProvider._local_constants = providers.GLOBAL_CONSTANTS

@@ -340,9 +340,9 @@ def voting_cost(
         basis=(*plan.basis, COUNTS),
         assumptions=(whose,),
         alternatives=(),
-        extra={},  # the decimals of its proof are not those of the answers made from it
     )
-    start = replace(plain, tree=None, seconds=0.0, strength=Strength.BOUND)
+    # the decimals of its proof are not those of the answers made from it
+    start = replace(plain, tree=None, seconds=0.0, strength=Strength.BOUND, extra={})
 
     def answer(epsilon: float, method: str, *basis: Citation) -> Answer:
         return replace(

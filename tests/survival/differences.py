@@ -11,7 +11,14 @@ from typing import Any
 
 _PROVED = "the note 'not proven' stood beside answers of discrete plans, which are proved now"
 
+_DECIMALS = "the decimals of the data-independent proof stood beside two other answers"
+
 DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
+    **{
+        ("key", f".{answer}.{end}_decimal"): (None, _DECIMALS)
+        for answer in ("data_dependent", "exact", "methods[].epsilon")
+        for end in ("lower", "upper")
+    },
     ("key", ".notes"): (None, _PROVED),
     ("key", ".notes[]"): (None, _PROVED),
     ("code", "verify balle2019.bennett --draws 5 --json"): (
