@@ -244,10 +244,10 @@ class RoundMoments:
         far = peak + np.log((1.0 - w) * np.exp(idle - peak) + w * np.exp(busy - peak))
         return np.where(np.abs(1.0 + rest) < 0.1, far, log1p(rest))
 
-    def jump(self, c: float) -> float:
+    def jump(self, c: float) -> tuple[float, float]:
         """From the third cumulant: a round that is held, beside one that is not."""
         of = self.cumulants(c)
-        return abs(of.third) / of.variance if of.variance > 0.0 else 0.0
+        return abs(of.third) / of.variance if of.variance > 0.0 else 0.0, 0.0
 
     def turned(self, c: float, t: Floats) -> Complexes:
         """The parts' logs added up, and mixed by the coin."""

@@ -34,9 +34,10 @@ _FREQUENCIES, _NIL, _LEFT_OUT = 96, -26.0, 1e-10
 # where |M| may come back beyond a line: frequencies in a period of the jumps of a loss, periods looked at,
 # and frequencies in all; how many of the best are looked at more closely, and at how many places
 _IN_A_PERIOD, _PERIODS, _MOST_LOOKED_AT, _CLOSER, _PLACES = 12.0, 2.0, 1000, 3, 17
-_OFF_A_COSINE = (
-    0.01  # of the depth of a valley, by which the top beside it may be misjudged from there
-)
+# relative variance of a jump that is broad, and how many of these |M| does not survive
+_BROAD, _MANY_JUMPS = 0.1, 100.0
+# share of a valley's depth by which the top beside it may be misjudged from there
+_OFF_A_COSINE = 0.01
 _COMES_BACK = 1e-11  # relative size of what a line may leave out there
 _SEEN = 24  # places of a line at which its noise is looked at
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
@@ -151,7 +152,7 @@ def even_line(saddle: Saddle, total: Totals[float], eps: float, most: int = 1 <<
             continue
         if _seen_to_fall(saddle, total, table, step):
             return EvenLine(total, step, table, tail, saddle.tolerance)
-        beyond, where = revival(saddle, c, step * count)
+        beyond, where = revival(saddle, total, step * count)
         # the integrand there beside its peak, as wide as that, and as much again on the next few returns
         size = (
             10.0 * math.exp(beyond) / abs((1.0 + 1j * where / c) * (1.0 + 1j * where / (1.0 + c)))
@@ -173,16 +174,22 @@ def _seen_to_fall(saddle: Saddle, total: Totals[float], table: Complexes, step: 
     return periods > 1.5 and bool((np.diff(np.abs(table)) <= 1e-18).all())
 
 
-def revival(saddle: Saddle, c: float, beyond: float) -> tuple[float, float]:
+def revival(saddle: Saddle, total: Totals[float], beyond: float) -> tuple[float, float]:
     """Where |M(c + it)| is largest beyond a frequency, and its log there over M(c).
 
     Losses that stay near two values, a distance g apart, are in step again at every multiple of 2 pi/g:
     |M| falls to nothing between, and a line that ends there has seen no more than the first valley. g is
-    the mean jump, E|X|^3/E X^2 about the mean.
+    the mean jump, E|X|^3/E X^2 about the mean. Many jumps of one bump, as wide as a third of g, are not.
     """
-    laws = [(moments, n, moments.jump(c)) for moments, n in saddle.moments]
-    jumping = sorted((law for law in laws if law[2] > 0.0), key=lambda law: law[2])
-    smooth = [law for law in laws if not law[2] > 0.0]
+    c = total.c
+    laws = [(moments, n, *moments.jump(c)) for moments, n in saddle.moments]
+    if len(laws) == 1:
+        law, (_, _, jump, breadth) = saddle.parts[0][0], laws[0]
+        of_one_bump = len(law.branches) == 1 and not law.losses.size and breadth > _BROAD
+        if of_one_bump and total.variance > _MANY_JUMPS * jump * jump:
+            return -math.inf, beyond
+    jumping = sorted(((m, n, jump) for m, n, jump, _ in laws if jump > 0.0), key=lambda law: law[2])
+    smooth = [(m, n, jump) for m, n, jump, _ in laws if not jump > 0.0]
     return _highest(jumping, smooth, c, beyond) if jumping else (-math.inf, beyond)
 
 

@@ -76,8 +76,11 @@ class Moments(Protocol):
         """About log(M(c + it)/M(c)) - itm at real t, m the mean at c: how fast it decays."""
         ...
 
-    def jump(self, c: float) -> float:
-        """About E|X|^3/E X^2 of the loss tilted by c, X about its mean; 0 where it makes no jumps."""
+    def jump(self, c: float) -> tuple[float, float]:
+        """About the mean of |X| and its relative variance, each weighted by X^2; 0 where no loss stands out.
+
+        X is the loss tilted by c, about its mean.
+        """
         ...
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
@@ -396,12 +399,16 @@ class SummedMoments:
         """From the coarse rule."""
         return Tilted(c, self.coarse).turned(t)
 
-    def jump(self, c: float) -> float:
+    def jump(self, c: float) -> tuple[float, float]:
         """From the coarse rule."""
         w, loss, _ = Tilted(c, self.coarse).weights
-        square = w * loss * loss
+        size = np.abs(loss)
+        square = w * size * size
         total = float(square.sum())
-        return float(square @ np.abs(loss)) / total if total > 0.0 else 0.0
+        mean = float(square @ size) / total if total > 0.0 else 0.0
+        if not mean > 0.0:
+            return 0.0, 0.0
+        return mean, float(square @ np.square(size / mean - 1.0)) / total
 
     # -- to rounding ---------------------------------------------------------------------------
 
@@ -548,9 +555,9 @@ class Unbent(ABC):
         """As `rough`."""
         return self.rough(cs)[0]
 
-    def jump(self, c: float) -> float:
+    def jump(self, c: float) -> tuple[float, float]:
         """0: these are sums of so many losses that none stands out."""
-        return 0.0
+        return 0.0, 0.0
 
     def even(self, c: float, step: float, count: int) -> Complexes:
         """By `turned`."""

@@ -18,8 +18,6 @@ _WIDE_FAN = np.geomspace(0.02, 3.0, 40)
 FEW = 2048  # nodes that the vertical may have and still be the first choice
 
 _PROBE, _FARTHER = 2.5 ** np.arange(1.5, 11.5), 2.5 ** np.arange(1.5, 13.5)
-# turns of the losses' range that are looked at for what brings |M| back, and frequencies in one of these
-_TURNS, _OF_A_TURN = 24, 24
 _SHIFTS = np.array([0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
 _SIGNS = np.array([1.0] * 7 + [-1.0] * 6)
 
@@ -329,34 +327,7 @@ def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
     # as a power of t in between
     a, b = math.log(float(fall[k - 1]) / wanted), math.log(float(fall[k]) / wanted)
     share = min(1.0, max(0.0, -a / (b - a)))
-    count = math.ceil(1.04 * float(probe[k - 1] * (probe[k] / probe[k - 1]) ** share)) + 2
-    return count + math.ceil(min(_revived(saddle, c, count * step, wanted) / step - count, 1 << 40))
-
-
-def _revived(saddle: Saddle, c: float, start: float, wanted: float) -> float:
-    """Up to which frequency |M| comes back to more than e^-wanted; inf where it does again and again.
-
-    Atoms at both ends of the losses, and what is dense near these, are in phase once in 2 pi over their
-    distance R. Between frequencies that are h apart log |M| of a step rises by at most (R/2)^2 h^2/8, as
-    no tilted law between the ends has a larger variance.
-    """
-    both = [law for law, _ in saddle.parts if law.losses.size and law.branches]
-    if len(both) < len(saddle.parts):
-        return start
-    turn = 2.0 * math.pi / min(high - low for low, high in (law.range for law in both))
-    reached, quiet_turns = start, 0
-    for k in range(_TURNS):
-        t = start + turn * (k + np.arange(_OF_A_TURN) / _OF_A_TURN)
-        level = np.zeros(t.size)
-        for moments, n in saddle.moments:
-            level += n * (moments.turned(c, t).real + 0.125 * (math.pi / _OF_A_TURN) ** 2)
-        loud = np.flatnonzero(level > -wanted)
-        quiet_turns = 0 if loud.size else quiet_turns + 1
-        if loud.size:
-            reached = float(t[loud[-1]]) + turn / _OF_A_TURN
-        if quiet_turns == 2:
-            return reached
-    return math.inf
+    return math.ceil(1.04 * float(probe[k - 1] * (probe[k] / probe[k - 1]) ** share)) + 2
 
 
 # -- first guesses ------------------------------------------------------------------------------
