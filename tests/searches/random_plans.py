@@ -37,6 +37,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -389,7 +390,8 @@ def judged(case: Case, limit: float = LIMIT) -> Verdict:
             except dp.DpacctError as refusal:
                 verdict.refused = f"plan: {type(refusal).__name__}: {refusal}"[:160]
                 return verdict
-            JUDGES[case.question](Asked(verdict, full), case, verdict, draw)
+            # in a context of its own: where the limit ends it, a meter of its work may stay set
+            copy_context().run(JUDGES[case.question], Asked(verdict, full), case, verdict, draw)
     except _OWN as refusal:
         verdict.refused = f"{type(refusal).__name__}: {refusal}"[:160]
     except Ended:
