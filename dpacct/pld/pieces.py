@@ -325,6 +325,12 @@ class Source(ABC):
         Raises `TooFine` where no rule reaches these tilts.
         """
         law = self.summed
+        if law is None and self.only_atoms:
+            points = self.pieces(np.array((self.atoms.min(), self.atoms.max())), upper=True)
+            if np.array_equal(points.low, points.high):
+                off = np.max(points.slack) + np.outer(tilts, np.max(points.slip))[:, 0]
+                terms = np.multiply.outer(tilts, points.loss) + points.log_p
+                return np.asarray(np.logaddexp.reduce(terms, axis=1) + off)
         if law is None:
             from .grid import rough
 
