@@ -30,6 +30,7 @@ _NEAR = np.array([0.95, 1.0, 1.05])
 _LEAST = -745.0  # log of the smallest float
 _TO_THE_TOP = 40.0  # e^-40 of the way to the largest loss is rounding
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
+_DENORMAL = 1e-322  # twenty times the smallest float
 _STEP = 1e-13  # what the profile of one step is off by
 _USABLE = 1e-3  # a worse reading is no answer
 _SHARED = 1e-10  # nor is a worse one on the line of another epsilon, unless its own is as bad
@@ -232,8 +233,12 @@ def _read(law: Summand, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
     """log delta of one step, and its two ends."""
     slip = _slip(law, epsilons)
     asked = np.concatenate((epsilons, epsilons + slip, epsilons - slip))
-    value, below, above = np.split(np.log(law.profile(asked)[0]), 3)
+    profile = law.profile(asked)[0]
+    value, below, above = np.split(np.log(profile), 3)
     off = _STEP + 4e-16 * _heights(law, epsilons)
+    # below the normal floats a sum of products is off by some of the smallest
+    least = np.split(profile, 3)[0]
+    off = off + np.where(least > 0.0, _DENORMAL / np.maximum(least, 5e-324), 0.0)
     return value, np.minimum(below, value) - off, np.maximum(above, value) + off
 
 

@@ -325,8 +325,8 @@ class Source(ABC):
         Raises `TooFine` where no rule reaches these tilts.
         """
         law = self.summed
-        if law is None and self.only_atoms:
-            points = self.pieces(np.array((self.atoms.min(), self.atoms.max())), upper=True)
+        if law is None and self.pointed:
+            points = self.pieces(np.empty(0), upper=True)
             if np.array_equal(points.low, points.high):
                 off = np.max(points.slack) + np.outer(tilts, np.max(points.slip))[:, 0]
                 terms = np.multiply.outer(tilts, points.loss) + points.log_p
