@@ -300,8 +300,8 @@ def test_divergences_of_a_sampled_composition_of_few_outcomes() -> None:
     fall = math.exp(-1 / 8.829)
     noise = {x: (1 - fall) / (1 + fall) * fall ** abs(x) for x in range(-400, 401)}
     # (P, Q) of one release, by its loss; then all pairs of two
-    one = [(noise.get(x - 2, 0.0), noise[x]) for x in range(-398, 399)]
-    both = [(p * r, q * s) for p, q in one for r, s in one]
+    single = [(noise.get(x - 2, 0.0), noise[x]) for x in range(-398, 399)]
+    both = [(p * r, q * s) for p, q in single for r, s in single]
     for order in (1.3, 1.7, 2.0, 3.0):
         mixed = sum(q * (1 - rate + rate * p / q) ** order for p, q in both)
         back = sum(q * (1 - rate + rate * p / q) ** (1 - order) for p, q in both)
