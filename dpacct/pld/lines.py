@@ -34,8 +34,9 @@ _FREQUENCIES, _NIL, _LEFT_OUT = 96, -26.0, 1e-10
 # where |M| may come back beyond a line: frequencies in a period of the jumps of a loss, periods looked at,
 # and frequencies in all; how many of the best are looked at more closely, and at how many places
 _IN_A_PERIOD, _PERIODS, _MOST_LOOKED_AT, _CLOSER, _PLACES = 12.0, 2.0, 1000, 3, 17
-# relative variance of a jump that is broad, and how many of these |M| does not survive
-_BROAD, _MANY_JUMPS = 0.1, 100.0
+# relative variance of a jump that is broad, and how many of these |M| does not survive: two values have up to
+# 0.125 without any breadth, a jump that is normal about 0 has 0.178
+_BROAD, _MANY_JUMPS = 0.165, 100.0
 # share of a valley's depth by which the top beside it may be misjudged from there
 _OFF_A_COSINE = 0.01
 _COMES_BACK = 1e-11  # relative size of what a line may leave out there
@@ -179,7 +180,7 @@ def revival(saddle: Saddle, total: Totals[float], beyond: float) -> tuple[float,
 
     Losses that stay near two values, a distance g apart, are in step again at every multiple of 2 pi/g:
     |M| falls to nothing between, and a line that ends there has seen no more than the first valley. g is
-    the mean jump, E|X|^3/E X^2 about the mean. Many jumps of one bump, as wide as a third of g, are not.
+    the mean jump, E|X|^3/E X^2 about the mean. Many broad jumps of one bump are not.
     """
     c = total.c
     laws = [(moments, n, *moments.jump(c)) for moments, n in saddle.moments]

@@ -335,6 +335,7 @@ def _hits(steps: int, rate: float) -> list[tuple[int, float]]:
         ("0.02012", "0.4089", 29, "0.04533"),
         ("0.02", "0.5", 40, "1e-4"),
         ("0.05", "0.2", 120, "1e-6"),
+        ("0.01054", "0.03701", 372, "1.432e-59"),
     ],
 )
 def test_losses_near_multiples_of_a_hit(sigma: str, rate: str, steps: int, delta: str) -> None:
