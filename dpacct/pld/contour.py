@@ -233,12 +233,11 @@ def _read(law: Summand, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
     """log delta of one step, and its two ends."""
     slip = _slip(law, epsilons)
     asked = np.concatenate((epsilons, epsilons + slip, epsilons - slip))
-    profile = law.profile(asked)[0]
-    value, below, above = np.split(np.log(profile), 3)
-    off = _STEP + 4e-16 * _heights(law, epsilons)
+    deltas = np.split(law.profile(asked)[0], 3)
+    value, below, above = (np.log(delta) for delta in deltas)
     # below the normal floats a sum of products is off by some of the smallest
-    least = np.split(profile, 3)[0]
-    off = off + np.where(least > 0.0, _DENORMAL / np.maximum(least, 5e-324), 0.0)
+    denormal = np.where(deltas[0] > 0.0, _DENORMAL / np.maximum(deltas[0], 5e-324), 0.0)
+    off = _STEP + 4e-16 * _heights(law, epsilons) + denormal
     return value, np.minimum(below, value) - off, np.maximum(above, value) + off
 
 

@@ -328,8 +328,8 @@ class Source(ABC):
         if law is None and self.pointed:
             points = self.pieces(np.empty(0), upper=True)
             if np.array_equal(points.low, points.high):
-                off = np.max(points.slack) + np.outer(tilts, np.max(points.slip))[:, 0]
                 terms = np.multiply.outer(tilts, points.loss) + points.log_p
+                off = np.max(points.slack) + np.max(points.unsure) * tilts
                 return np.asarray(np.logaddexp.reduce(terms, axis=1) + off)
         if law is None:
             from .grid import rough
