@@ -30,7 +30,7 @@ _NEAR = np.array([0.95, 1.0, 1.05])
 _LEAST = -745.0  # log of the smallest float
 _TO_THE_TOP = 40.0  # e^-40 of the way to the largest loss is rounding
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
-_DENORMAL = 1e-322  # twenty times the smallest float
+_DENORMAL = 1e-319  # half of the smallest float for each of 20,000 nodes
 _STEP = 1e-13  # what the profile of one step is off by
 _USABLE = 1e-3  # a worse reading is no answer
 _SHARED = 1e-10  # nor is a worse one on the line of another epsilon, unless its own is as bad
@@ -115,10 +115,12 @@ def chernoff(parts: Iterable[Part], eps: float) -> float:
 @quiet()
 def basic(parts: Iterable[Part], eps: float) -> float:
     """log delta is at most this: the sum of each step's delta at an equal share of eps."""
-    laws = list(parts)
+    laws, total = list(parts), 0.0
     share = np.array([eps / sum(n for _, n in laws)])
     try:
-        total = sum(n * float(law.profile(share - _slip(law, share))[0][0]) for law, n in laws)
+        for law, n in laws:
+            asked = share - _slip(law, share)
+            total += n * float((law.profile(asked)[0] + _denormal(law, asked))[0])
     except TooFine:
         return math.inf
     return math.log(total) + 1e-12 if total > 0.0 else -math.inf
@@ -220,13 +222,15 @@ def _one_step(law: Summand, eps: float) -> Interval:
 
 @quiet()
 def one_step(law: Summand, epsilons: Floats) -> tuple[Floats, Floats]:
-    """log delta of one step at each of an array, and its error; -inf where delta is below all floats."""
+    """log delta of one step at each of an array, and its relative error; 1 where delta may be 0."""
     if law.inner is not None:
         results = [_one_step(law, eps) for eps in epsilons.tolist()]
         pairs = np.array([(reading.value, reading.error) for reading in results]).reshape(-1, 2)
         return pairs[:, 0], pairs[:, 1]
     values, _, above = _read(law, epsilons)
-    return values, np.where(above > -math.inf, np.expm1(above - values), 0.0)
+    near = values > -math.inf
+    errors = np.where(near, np.expm1(above - values), np.where(above > -math.inf, 1.0, 0.0))
+    return np.where(near, values, above), errors
 
 
 def _read(law: Summand, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
@@ -234,11 +238,18 @@ def _read(law: Summand, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
     slip = _slip(law, epsilons)
     asked = np.concatenate((epsilons, epsilons + slip, epsilons - slip))
     deltas = np.split(law.profile(asked)[0], 3)
-    value, below, above = (np.log(delta) for delta in deltas)
-    # below the normal floats a sum of products is off by some of the smallest
-    denormal = np.where(deltas[0] > 0.0, _DENORMAL / np.maximum(deltas[0], 5e-324), 0.0)
-    off = _STEP + 4e-16 * _heights(law, epsilons) + denormal
-    return value, np.minimum(below, value) - off, np.maximum(above, value) + off
+    denormal = _denormal(law, epsilons - slip)
+    value = np.log(deltas[0])
+    below = np.log(np.maximum(np.minimum(*deltas[:2]) - denormal, 0.0))
+    above = np.log(np.maximum(deltas[0], deltas[2]) + denormal)
+    off = _STEP + 4e-16 * _heights(law, epsilons)
+    return value, below - off, above + off
+
+
+def _denormal(law: Summand, epsilons: Floats) -> Floats:
+    """What a sum of products is off by below the normal floats: nothing from the largest loss on."""
+    charge: Floats = np.where(epsilons < law.range[1], _DENORMAL, 0.0)
+    return charge
 
 
 def _heights(law: Summand, epsilons: Floats) -> Floats:

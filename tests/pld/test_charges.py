@@ -346,3 +346,18 @@ def test_an_epsilon_at_the_largest_loss_is_charged_for_that_loss_s_rounding(step
             assert answer.lower <= largest <= answer.upper
             decided += answer.value * (1.0 - 2.5e-16) > largest
     assert decided
+
+
+def test_products_below_all_floats_are_charged() -> None:
+    """Sums of products that are 0 in floats; the truth is Theorem 8 of Balle, Barthe, Gaboardi 2018."""
+    plan = dp.Poisson("0.01052")(dp.Gaussian(sigma="27.28"))
+    with mpmath.workdps(60):
+        rate, sigma, epsilon = map(mpmath.mpf, ("0.01052", "27.28", "0.03156"))
+        inner = mpmath.log1p(mpmath.expm1(epsilon) / rate)
+        ends = (mpmath.erfc((inner * sigma + s / sigma / 2) / mpmath.sqrt(2)) / 2 for s in (-1, 1))
+        truth = rate * (next(ends) - mpmath.exp(inner) * next(ends))
+    answer = plan.delta("0.03156", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= truth <= answer.upper < 1e-300
+    values, errors = contour.one_step(gaussian(1 / 27.28).sampled(0.01052), np.array([0.03156]))
+    assert values[0] + math.log1p(errors[0]) >= float(mpmath.log(truth))

@@ -126,7 +126,8 @@ def _listed(part: Part) -> Profile | None:
     """Many steps of one pure or failing release, from the binomial law of its losses."""
     if part.mechanism not in ("pure", "local", "approximate") or part.steps > _MOST_STEPS:
         return None
-    value = {name: mp.mpf(text) for name, text in part.named.items()}
+    with mp.workdps(DIGITS):
+        value = {name: mp.mpf(text) for name, text in part.named.items()}
     top, failing = value.get("epsilon") or value.get("eps0"), value.get("delta", mp.mpf(0))
     if top is None:
         return None
