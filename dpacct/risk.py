@@ -56,7 +56,7 @@ class Risk:
     adjacency: Adjacency | str | None = None
 
     def _repr_html_(self) -> str:
-        """For a notebook: upper bounds on attacks."""
+        """Show the upper bounds on attacks in a notebook."""
         facts = {"advantage, at most": up(float(self.advantage()), 4)}
         for rate in _RATES:
             success = self.true_positive_rate(rate)

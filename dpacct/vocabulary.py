@@ -40,7 +40,7 @@ class _Word(StrEnum):
 
 
 class Adjacency(_Word):
-    """Which two data sets count as neighbours.
+    """The relation between two neighbouring data sets.
 
     `add-remove`: one unit more or fewer; `replace-one`: one unit exchanged for another, the size
     is public; `zero-out`: one unit's contribution is replaced by zero, the size is public.
@@ -64,7 +64,7 @@ class Adjacency(_Word):
 
 
 class Unit(_Word):
-    """What the guarantee protects: one row of the neighbouring data sets."""
+    """The unit that is protected: one row of the neighbouring data sets."""
 
     RECORD = "record"
     USER = "user"
@@ -74,7 +74,7 @@ class Unit(_Word):
 
 
 class Side(_Word):
-    """On which side of the truth a number is known to lie."""
+    """The side of the truth on which a number is known to lie."""
 
     TWO_SIDED = "two-sided"
     UPPER = "upper"
@@ -95,7 +95,7 @@ class Side(_Word):
 
 
 class Strength(_Word):
-    """How well a number is supported, from strongest to weakest; compares by that order.
+    """The grade of a number, from strongest to weakest; compares in that order.
 
     `proved`: enclosed by interval arithmetic and explicit error bounds. `converged`: two
     precisions or methods agree to the stated error. `bound`: a verified theorem evaluated in
@@ -163,7 +163,7 @@ class Assumption:
     source: str = ""
     status: AssumptionStatus = AssumptionStatus.DECLARED
     id: str = ""
-    """Which of the assumptions that every report knows it is, such as "sampling"; "" for one of its own."""
+    """Key of an assumption that every report knows, such as "sampling"; "" for any other."""
 
     def __str__(self) -> str:
         source = f"; {self.source}" if self.source else ""

@@ -1,4 +1,4 @@
-"""What a proof of epsilon is made of: a finite sum, and a bound for everything that it leaves out.
+"""A proof of epsilon, drawn: a finite sum, and a bound for everything that it leaves out.
 
 The upper end of README's run, as its certificate has it. Left: the terms of the sum along the line of
 integration. Right: what the certificate charges for rounding, for the copies of the trapezoid rule

@@ -1,4 +1,4 @@
-"""How steeply the loss rises around what DP-FedAvg and DP-FedSAM end with, from stored results.
+"""The loss around the last models of DP-FedAvg and DP-FedSAM, from stored results.
 
 `dpacct-train replicate dp_fedsam_tables` keeps them in training/experiments/results.
 """
@@ -23,7 +23,7 @@ RESULTS = FOLDER.parent / "training" / "experiments" / "results" / "dp_fedsam_ta
 
 @cache
 def losses() -> dict[tuple[str, float], list[float]]:
-    """By variant and distance, one loss for each seed."""
+    """Return the losses of each variant and distance, one for each seed."""
     grouped: dict[tuple[str, float], list[float]] = {}
     trials: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
     for trial in trials:

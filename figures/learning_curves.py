@@ -1,4 +1,4 @@
-"""How the systems of the papers learn, round by round, from stored results.
+"""Accuracy of the papers' systems, round by round, from stored results.
 
 `dpacct-train replicate` keeps them in training/experiments/results.
 """
@@ -35,12 +35,12 @@ SHOWN = {
         "DP-FedAvg-blur",
     }
 }
-"""Of a study with more variants than a panel has looks: the methods at the epsilon of the paper's Table 1."""
+"""The variants shown of a study with too many for a panel: those at the epsilon of the paper's Table 1."""
 
 
 @cache
 def curves() -> dict[tuple[str, str, int], list[float]]:
-    """By study, variant and round, one accuracy for each seed."""
+    """Return the accuracies of each study, variant and round, one for each seed."""
     grouped: dict[tuple[str, str, int], list[float]] = {}
     for study in STUDIES:
         path = RESULTS / f"{study}.json"

@@ -1,4 +1,4 @@
-"""Where Lemmas 2 and 3 of DP-Fed speak, how much they give away there, and how wrong they are beyond.
+"""The domains of DP-Fed's Lemmas 2 and 3, their looseness inside, and their error outside.
 
 The truth is the Renyi divergence of the dominating pair: C_tau of Dong, Roth and Su for uniform
 samples, the larger of both directions for Poisson samples; one round, sensitivity 1.

@@ -26,7 +26,7 @@ LINES = ("-", (0, (4, 2)))
 
 @cache
 def accuracies() -> dict[tuple[str, float], list[float]]:
-    """By method and epsilon, one for each seed."""
+    """Return the accuracies of each method and epsilon, one for each seed."""
     trials: list[dict[str, Any]] = json.loads(RESULTS.read_text(encoding="utf-8"))
     grouped: dict[tuple[str, float], list[float]] = {}
     for trial in trials:

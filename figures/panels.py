@@ -1,4 +1,4 @@
-"""What the figures with panels side by side share: a legend below, plain numbers, a shade."""
+"""Shared parts of figures with panels side by side: a legend below, plain numbers, a shade."""
 
 from __future__ import annotations
 

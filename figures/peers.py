@@ -41,7 +41,7 @@ NOISE = 2e-12  # the ends that are proven to lie below the truths lie within thi
 
 @cache
 def measured() -> dict[tuple[str, str], dict[str, Any]]:
-    """What one run of the benchmark answered, by accountant and case."""
+    """Return the answers of one run of the benchmark, by accountant and case."""
     results = json.loads((BENCHMARKS / "results.json").read_text(encoding="utf-8"))
     return {
         (row["peer"], row["case"]): row

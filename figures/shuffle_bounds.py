@@ -1,4 +1,4 @@
-"""What shuffling n messages of eps0-private clients leaves, by every bound, where each is valid.
+"""Epsilon after shuffling n messages of eps0-private clients: every bound, where it is valid.
 
 One round, delta 1e-6, any eps0-DP randomiser. The truth lies between what shuffled randomised response
 leaks and the counted bound of Feldman, McMillan and Talwar 2022. Lemma 2 of UDP-FL is drawn as it is

@@ -1,4 +1,4 @@
-"""What one answer by vote costs, by the margin of the vote: the truth, and the data-dependent bounds.
+"""The cost of one answer by vote over its margin: the truth, and the data-dependent bounds.
 
 Noisy argmax of two classes, Gaussian noise on each count, agents as units; Renyi divergence of order 8.
 The truth is the larger of both orders of the two data sets, at the worst agent that joins or leaves.

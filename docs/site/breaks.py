@@ -1,4 +1,4 @@
-"""Where a line may break: at the dots and underscores of an id, and never in a short piece of code."""
+"""Allow line breaks at the dots and underscores of an id, and never in a short piece of code."""
 
 from __future__ import annotations
 

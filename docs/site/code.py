@@ -30,7 +30,7 @@ def on_post_page(output: str, **_: Any) -> str:
 
 
 def typed(session: str, language: str) -> str:
-    r"""What was typed in a session, a line each.
+    r"""Return what was typed in a session, a line each.
 
     >>> typed("$ dpacct eps\n1.5\n", "console"), typed(">>> for i in x:\n...     i\n...\n2\n", "pycon")
     ('dpacct eps', 'for i in x:\n    i\n')

@@ -55,7 +55,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def place(file: Path) -> str | None:
-    """Where a file of the checkout stands in the site, or None if it does not."""
+    """Return the address of a file of the checkout within the site, or None if it is not part of it."""
     if file == PAGES:
         return "theorems/README.md"
     if file.is_relative_to(PAGES) and file.is_file():

@@ -59,7 +59,7 @@ def linked(text: str, root: str = ".") -> str:
 
 
 def overview() -> str:
-    """What holds in each paper: a table per paper, in the order of the paper."""
+    """List which statements of each paper hold: a table per paper, in the order of the paper."""
     return "\n".join(["# What holds in each paper", "", *_tables()]) + "\n"
 
 

@@ -31,7 +31,7 @@ _SIGNS: Mapping[Side, tuple[str, Direction]] = {
     Side.TWO_SIDED: ("=", "nearest"),
     Side.NONE: ("~", "nearest"),
 }
-"""How the one number of an answer is written: its sign, and the way in which it may be rounded."""
+"""The sign before an answer's single number, and the direction in which it may be rounded."""
 _NUMBERS = ("value", "lower", "upper", "side", "strength", "method", "log_value")
 _ABOUT = (
     "quantity",
@@ -180,14 +180,14 @@ class Answer:
 
     @property
     def is_estimate(self) -> bool:
-        """Whether the number bounds nothing."""
+        """Return whether the number bounds nothing."""
         return self.strength is Strength.ESTIMATE or self.side is Side.NONE
 
     def __repr__(self) -> str:
         return f"<{self}>"
 
     def _repr_html_(self) -> str:
-        """For a notebook: the line, and what it rests on."""
+        """Show the answer's line in a notebook, with its basis and assumptions folded."""
         from html import escape
 
         number, _, grade = escape(str(self)).partition(f" {self.side}")
@@ -385,13 +385,13 @@ KNOWN = {
     Strength.PUBLISHED: "as the paper prints it, not verified",
     Strength.ESTIMATE: "an estimate: it guarantees nothing",
 }
-"""How well a number is known, in a sentence."""
+"""A sentence for each grade of a number."""
 PROTECTS = {
     Adjacency.ADD_REMOVE: "one {unit}, added or removed",
     Adjacency.REPLACE_ONE: "one {unit}, exchanged for another",
     Adjacency.ZERO_OUT: "one {unit}, its contribution replaced by zero",
 }
-"""Which difference between two data sets stays hidden."""
+"""The difference between two data sets that stays hidden."""
 
 
 def relation(answer: Answer) -> str:
@@ -405,7 +405,7 @@ def relation(answer: Answer) -> str:
 
 
 def is_tight(answer: Answer) -> bool:
-    """Whether the two ends agree in all printed digits."""
+    """Return whether the two ends agree in all printed digits."""
     if answer.lower is None or answer.upper is None or _below_floats(answer):
         return True
     if answer.safe_end == "lower" and answer.upper - answer.lower == 1:
@@ -414,7 +414,7 @@ def is_tight(answer: Answer) -> bool:
 
 
 def _below_floats(answer: Answer) -> bool:
-    """Whether the number is so small that only its logarithm is shown."""
+    """Return whether the number is so small that only its logarithm is shown."""
     return answer.log_value is not None and float(answer) < 1e-300
 
 
@@ -453,7 +453,7 @@ def told_apart(low: float, high: float, *, most: int, least: int, beyond: int = 
 
 
 def is_bound(answer: Answer) -> bool:
-    """Whether the answer's safe end is a guarantee: an upper end that a theorem supports."""
+    """Return whether the answer's safe end is a guarantee: an upper end that a theorem supports."""
     return (
         answer.side in (Side.TWO_SIDED, Side.UPPER)
         and answer.strength >= Strength.BOUND
@@ -511,5 +511,5 @@ def certainty(answer: Answer) -> str:
 
 
 def protected(answer: Answer) -> str:
-    """Which difference between two data sets stays hidden, of which unit."""
+    """The difference between two data sets that stays hidden, with its unit."""
     return PROTECTS[answer.adjacency].format(unit=answer.unit)

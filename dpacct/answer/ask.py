@@ -75,7 +75,7 @@ def _withhold(what: str, flag: int) -> None:
 
 
 class Question(Record, ABC):
-    """What is asked of a plan. A subclass says how it is proved, and how it is computed."""
+    """A question about a plan; a subclass defines how it is proved and how it is computed."""
 
     quantity: ClassVar[str]
 

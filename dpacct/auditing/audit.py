@@ -104,7 +104,7 @@ class AuditBound:
 
     @property
     def general(self) -> bool:
-        """Whether it holds with confidence, for any mechanism."""
+        """Return whether it holds with confidence, for any mechanism."""
         return self.kind == "confidence" and _GAUSSIAN not in self.assumptions
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class AuditBound:
 
 @dataclass(frozen=True, repr=False)
 class Audit(Displayed):
-    """What an audit found; made by `dp.audit`.
+    """The result of an audit; made by `dp.audit`.
 
     Attributes:
         thresholds: how they were set, in words.
@@ -162,7 +162,7 @@ class Audit(Displayed):
 
     @property
     def alarm(self) -> bool:
-        """Whether the attack exceeds a proven bound, so that code or an assumption must be wrong."""
+        """Return whether the attack exceeds a proven bound, so that code or an assumption must be wrong."""
         return bool(self.findings)
 
     def to_dict(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating[Any]]
 
 CONFIDENCE = Real(0, 1)
-"""Of a bound: the probability, before the scores are seen, that it holds."""
+"""The probability, before the scores are seen, that a bound holds."""
 COUNT = Integer(0, 10**12)
 _MOST = 60.0
 """Epsilons and mus above it are all the same: every guess is right."""
@@ -299,7 +299,7 @@ class Curve:
 
     @cached_property
     def _lines(self) -> tuple[list[float], list[float], list[float]]:
-        """For each line: where it begins to be the highest, its intercept and its slope.
+        """The start, intercept and slope of each line of the upper envelope.
 
         Any line is a lower bound. One whose delta is larger than need be lies below its neighbours, begins
         after its end, and is left out, or it would hide those that follow.
@@ -325,7 +325,7 @@ class Curve:
 
 
 def _refutes(curve: Curve, canaries: int, guesses: int, right: int, chance: float) -> bool:
-    """Whether no f-DP run can have this many right guesses with this probability.
+    """Return whether no f-DP run can have this many right guesses with this probability.
 
     Mahloujifar, Melis, Chaudhuri, Auditing f-Differential Privacy in One Run (ICML 2025). Of the sums
     R_v = sum_{i >= v} i p_i/m and H_v = sum_{i >= v} (r - i) p_i/m over the law p of the number of right

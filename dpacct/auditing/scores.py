@@ -36,7 +36,7 @@ class Rates:
     alpha: float
     beta: float
     banded: bool = False
-    """Whether it is one of many that a band holds for at once; a posterior knows no such band."""
+    """True for one of many bounds that a band holds for at once; a posterior has no band."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -251,7 +251,7 @@ def _rates(positives: int, negatives: int, scores: Scores, sure: float) -> Rates
 
 
 def guessed(scores: Scores, shares: Sequence[float]) -> list[Guessed]:
-    """For each share, guess the highest scores as in and equally many lowest scores as out.
+    """Guess, for each share, that the highest scores are in and equally many lowest scores out.
 
     Of equal scores the wrong guesses are made: any order of the file might know the coins.
     """

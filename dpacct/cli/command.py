@@ -28,11 +28,11 @@ else:  # older clicks have no generic types
     ParamType = click.ParamType
 
 MAX_CHARACTERS = 200
-"""Of one number on a command line."""
+"""The longest number that a command line may have, in characters."""
 _SHORT = {"quiet": "-q", "output": "-o"}
 _PYTHON = {"count": "steps", "n": "steps", "sample_rate": "rate"}
 _PYTHON |= dict.fromkeys(("order", "orders", "alpha", "epsilons"), "from")
-"""What Python calls an argument, and the option that carries it."""
+"""The option that carries each argument of Python."""
 
 Group = Mapping[str, Sequence[tuple[str, Parameter[Any]]]]
 """Names -> whose the parameter is, and the parameter, of each that bears the name."""
@@ -83,7 +83,7 @@ class Value(ParamType):
 
 
 def option_name(param: click.Parameter | None) -> str:
-    """What the user calls a parameter: "--delta", or the metavar of an argument."""
+    """Return the name of a parameter that the user types: "--delta", or an argument's metavar."""
     if param is None:
         return "value"
     return param.opts[0] if isinstance(param, click.Option) else (param.name or "value").upper()
@@ -181,7 +181,7 @@ class Command(Record):
 
     @classmethod
     def is_argument(cls, name: str) -> bool:
-        """Whether it is a positional argument."""
+        """Return whether it is a positional argument."""
         return name in cls.parameters and not cls.parameters[name].kw_only
 
     @classmethod
@@ -293,7 +293,7 @@ class DeclaredCommand(click.Command):
             for _, each in used
             for other in each.known_as
         }
-        """What other tools call an option, and what it is called here."""
+        """The option here for each name that other tools give it."""
         super().__init__(
             name,
             params=list(options(declared, self.groups)),

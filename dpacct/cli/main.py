@@ -46,7 +46,7 @@ SYNONYMS = {
     "plot": "curve",
     "help": "--help",
 }
-"""What people type who come from other tools."""
+"""Commands for words that users of other tools type."""
 COMPLETE_VARIABLE = "_DPACCT_COMPLETE"
 
 # Errors of writing to stdout; those of writing a file are reported where it is written.

@@ -87,7 +87,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a command gave no answer."""
+    """The reason why a command gave no answer."""
 
     status: int
     kind: str
@@ -304,7 +304,7 @@ def write_chart(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
 
 
 def shows_pictures() -> bool:
-    """Whether stdout is a terminal."""
+    """Return whether stdout is a terminal that can show pictures."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 

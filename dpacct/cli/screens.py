@@ -73,7 +73,7 @@ class Screen:
         return [*lines, *noted(self.notes), *self.below]
 
     def result(self, details: bool) -> Result:
-        """In every form; raises `Unreachable` where the answer is infinite."""
+        """Return the answer in every output format. Raises `Unreachable` where it is infinite."""
         answer = output.must_be_finite(self.answer)
 
         def body() -> dict[str, Any]:
@@ -141,7 +141,7 @@ def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
 
 
 def _beside(answer: Answer) -> str:
-    """How much more or less noise other methods would need."""
+    """Compare with the noise that other methods would need."""
     differences: list[str] = []
     for other in answer.alternatives:
         if other.method not in _NAMES or not float(other) or not math.isfinite(float(other)):

@@ -218,7 +218,7 @@ def uses(of: Iterable[type[Mechanism]]) -> dict[str, list[tuple[str, Parameter[A
 
 
 def is_whole(key: str) -> bool:
-    """Whether a key of a step takes whole numbers only."""
+    """Return whether a key of a step takes whole numbers only."""
     declared = [kind.parameters.get(key) for kind in kinds().values()]
     declared.append(Steps.parameters.get("steps" if key == "repeat" else key))
     return any(each is not None and isinstance(each.domain, Integer) for each in declared)
@@ -445,7 +445,7 @@ class Asked(Record):
 _BESIDE = ("step", "plan", "assumptions", "report")
 _TOP = {**Asked.parameters, **Meaning.parameters}
 KEYS = (*_BESIDE, *_TOP)
-"""What may stand at the top of a plan file."""
+"""The keys allowed at the top of a plan file."""
 
 
 def plan_of_text(text: str, name: str) -> PlanFile:
@@ -495,7 +495,7 @@ def _of_json(text: str) -> PlanFile:
 
 
 def is_federated(table: Mapping[str, Any]) -> bool:
-    """Whether a file is one of `dpacct federated`."""
+    """Return whether a file describes a federated plan (`dpacct federated`)."""
     return not table.keys() & {"step", "plan"} and bool(
         table.keys() & {"algorithm", "clients", "client"}
     )

@@ -118,7 +118,7 @@ class _Interval(Domain[T_co]):
         return f"{self.noun} {above} and {below}"
 
     def contains(self, value: Fraction | int) -> bool:
-        """Whether the exact number lies between the ends."""
+        """Return whether the exact number lies between the ends."""
         above = value >= self.lower if self.closed_left else value > self.lower
         below = value <= self.upper if self.closed_right else value < self.upper
         return above and below
@@ -391,9 +391,9 @@ RATE = Real(0, 1, "right")
 SHARE = Real(0, 1, "both")
 """A part of something, none and all included."""
 STEPS = Integer(1, 10**15)
-"""How often something is released."""
+"""The number of releases."""
 SEED = Integer(0, 10**18)
-"""Of what draws at random, to draw the same again."""
+"""The seed of a random generator; the same seed repeats the draws."""
 DELTA = Real(0, 1, as_float=False)
 """The delta of a question: it may lie far below the range of floats (`ln` gives its logarithm)."""
 PURE_DELTA = Real(0, 1, "left", as_float=False)

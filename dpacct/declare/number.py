@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     _Operation = Callable[[Fraction, Fraction], Fraction]
 
 Number: TypeAlias = int | float | Fraction | Decimal | str
-"""What a user may type for a number; NumPy scalars are accepted too."""
+"""A number as the user may type it; NumPy scalars are accepted too."""
 
 DIGITS = 50
 """Digits to which an irrational power is held."""
@@ -195,7 +195,7 @@ _OPERATIONS: dict[str, _Operation] = {
     "Div": operator.truediv,
     "Pow": _power,
 }
-"""By the names of their nodes in Python's grammar."""
+"""The operations of expressions, by their node names in Python's grammar."""
 
 
 # --- writing numbers
@@ -278,7 +278,7 @@ def ln(value: Fraction) -> float:
 
 
 def fits(value: Fraction) -> bool:
-    """Whether a double holds the value without overflow, and without losing digits to underflow."""
+    """Return whether a double holds the value without overflow, and without losing digits to underflow."""
     try:
         size = abs(float(value))
     except OverflowError:

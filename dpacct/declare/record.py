@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Call: TypeAlias = Callable[[str], str]
-"""What a parameter is called where it was typed: rate in Python, --rate on the command line."""
+"""Maps a parameter's name to what the user typed: rate in Python, --rate on the command line."""
 
 
 class Usage(InvalidArgument):
@@ -98,7 +98,7 @@ class Parameter(Generic[T]):
 
     @property
     def required(self) -> bool:
-        """Whether there is no default."""
+        """Return whether there is no default."""
         return self.default is ...
 
     def check(self, name: str, value: object) -> T:
@@ -199,10 +199,10 @@ class Record:
     """
 
     parameters: ClassVar[Mapping[str, Parameter[Any]]] = {}
-    """By the names that users give them by, in order."""
+    """All parameters in order, by the names that users type."""
     ways: ClassVar[str] = ""
     label: ClassVar[str] = ""
-    """What it is, in a sentence: Gaussian noise."""
+    """A short description: Gaussian noise."""
     __signature__ = _Signature()
     _groups: ClassVar[tuple[_Fits, ...]] = ()
     _known_to_fit: ClassVar[set[frozenset[str]]] = set()  # combinations that were found to fit
@@ -252,7 +252,7 @@ class Record:
             raise _as_typed(wrong, call)
 
     def _complaint(self) -> DpacctError | None:
-        """Why values that are each in range do not go together."""
+        """Return an error if values that are each in range do not go together."""
         return None
 
     def but(self, **changed: Any) -> Self:
@@ -261,7 +261,7 @@ class Record:
 
     @classmethod
     def fits(cls, names: Iterable[str]) -> bool:
-        """Whether these parameters are one whole way to say it."""
+        """Return whether these parameters make a complete specification."""
         stated = frozenset(names)
         return stated <= cls.parameters.keys() and all(
             group.fit(stated & group.names) for group in cls._groups

@@ -17,7 +17,7 @@ SAMPLING = Word(
     *("poisson", "uniform", "none"),
     also={"fixed": "uniform", "without-replacement": "uniform", "bernoulli": "poisson"},
 )
-"""How a step's sample is drawn; a sampler that declares what it takes on trust adds its word."""
+"""The sampling of a step; a sampler that declares its own assumption adds its word."""
 BY_RECORDS = "records-per-user"
 """The word of the sampling that takes the number of a user's records."""
 
@@ -189,7 +189,7 @@ METHOD_NAMES = (
     "dp_fed_ls.theorem1",
     "dp_fed_ls.theorem2",
 )
-"""What may be asked for by name."""
+"""The methods that can be asked for by name."""
 MOST_EFFORT = Real(0, math.inf, "left")
 """An effort, in seconds."""
 PROOF_DIGITS = Integer(3, 300)

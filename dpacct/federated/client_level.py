@@ -123,7 +123,7 @@ class ClientLevel(FederatedPlan):
         yield from self.paper_rows(delta=delta)
 
     def paper_rows(self, *, delta: Number) -> Iterator[Row]:
-        """What the paper's formulas give."""
+        """Yield the results of the paper's formulas."""
         return iter(())
 
     def sigma_rows(self, *, epsilon: Number, delta: Number) -> Iterator[Row]:

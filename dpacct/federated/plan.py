@@ -18,14 +18,16 @@ from dpacct.plan.node import Node
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 Notion = Literal["weak", "strong", "client", "record", "message"]
-"""From whom the data are hidden: `weak` one other client, `strong` all others together (both protect a
-record, and know the released models); `client` and `record` anyone who sees the released models, by
-what is protected; `message` who sees single messages to the server."""
+"""The adversary: `weak` is one other client, `strong` all others together.
+
+Both protect a record from those who know the released models; `client` and `record` protect that unit from
+anyone who sees the released models, `message` from who sees single messages to the server.
+"""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """What a paper's formula gives.
+    """The value of a paper's formula.
 
     `status`: `published`, `corrected`, `refuted` (the statement is false) or `misapplied` (it is about
     something else); the latter two are no answers, and `told` says why.
@@ -38,7 +40,7 @@ class Printed:
 
     @property
     def holds(self) -> bool:
-        """Whether the number may be taken for what it says it is."""
+        """Return whether the number may be used for what it claims to be."""
         return self.status not in ("refuted", "misapplied")
 
 
@@ -101,7 +103,7 @@ class FederatedPlan(Record, ABC):
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours."""
+        """The neighbouring relation."""
         return self.tree().fixed_adjacency or Adjacency.ADD_REMOVE
 
     def epsilon(self, *, delta: Number) -> Answer:

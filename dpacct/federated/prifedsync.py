@@ -56,7 +56,7 @@ from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Side, Strength, Unit
 
 MOST_SPARED_ROUNDS = 6
-"""With more rounds than so it spares next to nothing."""
+"""Above this many rounds, sparing saves next to nothing."""
 MOST_SPARED_EPSILON = 50.0
 """Beyond this nothing is worth sparing, and whole profiles take long."""
 
@@ -190,7 +190,7 @@ class Rounds:
         return Fraction(answer.lower), Fraction(answer.upper)
 
     def above(self, epsilon: Fraction, delta: Fraction) -> bool:
-        """Whether delta at epsilon is proven to be at most `delta`."""
+        """Return whether delta at epsilon is proved to be at most `delta`."""
         small = delta * Fraction(_LEFT_OUT)
         # from above: all rounds beyond `k` are charged in full
         k, charged = self.count, Fraction(0)
@@ -212,7 +212,7 @@ class Rounds:
         raise NotCertified(message)
 
     def below(self, epsilon: Fraction, delta: Fraction) -> bool:
-        """Whether delta at epsilon, of a pair that data sets have, is proven to be at least `delta`."""
+        """Return whether delta at epsilon, for a pair of real data sets, is proved to be at least `delta`."""
         k, total = self.count, Fraction(0)
         while k > 0 and self.weight(k) <= delta * Fraction(_LEFT_OUT):
             k -= 1

@@ -226,13 +226,13 @@ class UDPFL:
 
     @property
     def sensitivity(self) -> str:
-        """Of what each client's noise parameter is a multiple."""
+        """The quantity that each client's noise parameter multiplies."""
         return (
             "one record moves the clipped gradient by 1 sensitivity, in the norm of its mechanism"
         )
 
     def promises(self) -> tuple[str, ...]:
-        """What must be true of the run."""
+        """The assumptions about the run."""
         promises = [
             "a client sends nothing but its model, which rests on its data through noisy gradients only",
             "a client stops for good after its last round",
@@ -278,7 +278,7 @@ class UDPFL:
         return Harmonized(client, noise, paper_noise, last, paper_last, rounds, epsilon, penalty)
 
     def _paper_noise(self, client: Client) -> float | None:
-        """By Algorithm 3, corrected: Renyi divergences added up, and the classical conversion."""
+        """Return the noise by Algorithm 3, corrected: summed Renyi divergences, classical conversion."""
         try:
             if client.mechanism == "gaussian" and client.sample_rate == 1:
                 from dpacct.papers.formulas.udp_fl import algorithm3_corrected
@@ -293,11 +293,11 @@ class UDPFL:
             return None
 
     def epsilon(self, client: Client, rounds: int) -> Answer:
-        """What so many rounds of a client cost its records."""
+        """Return the epsilon of a client's records after so many rounds."""
         return self._promised(client.spent(rounds, self.local_steps))
 
     def rows(self) -> Iterator[Row]:
-        """For each client that takes part: exact, and by the paper's rule as printed and corrected."""
+        """Yield each participating client's rows: exact, and by the paper's rule, printed and corrected."""
         for harmonized in self.harmonized():
             yield from self.rows_of(harmonized)
 

@@ -39,7 +39,7 @@ class BudgetGuard:
 
     @property
     def exhausted(self) -> bool:
-        """Whether the next `take` would raise; it may have to count a block to know."""
+        """Return whether the next `take` would raise; it may have to count a block to know."""
         if not self._ahead:
             try:
                 self._reserve()

@@ -114,7 +114,7 @@ class Accountant:
         )
 
     def would_exceed(self, event: Any, max_epsilon: float | None = None, count: int = 1) -> bool:
-        """Whether composing `event` would exceed an epsilon; changes nothing."""
+        """Return whether composing `event` would exceed an epsilon; changes nothing."""
         limit = self._config.max_epsilon if max_epsilon is None else max_epsilon
         if limit is None or isinstance(limit, bool) or not 0 < limit < float("inf"):
             message = "max_epsilon must be a positive number, in the call or the PrivacyConfig"

@@ -68,7 +68,7 @@ class LocalNoise:
 
     @property
     def sensitivity(self) -> float:
-        """In the norm that is clipped; for staircase noise that of each number."""
+        """L1 or L2 sensitivity, in the norm that is clipped; for staircase noise that of each coordinate."""
         return self.clip * self.adjacency.clip_factor
 
     def unit(self, parameters: int) -> float:
@@ -187,7 +187,7 @@ class LocalNoise:
 
 
 def _wrong(msg: Any, reply: Any) -> str:
-    """Why a message and its reply are not one model and its update; empty if they are."""
+    """Return why a message and its reply are not one model and its update; empty if they are."""
     for each, name in ((msg, "message"), (reply, "reply")):
         count = len(each.content.array_records)
         if count != 1:

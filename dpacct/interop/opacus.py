@@ -194,7 +194,7 @@ def observed(
 
 
 def is_poisson(loader: Any) -> bool:
-    """Whether a data loader draws each record by its own coin, as Opacus' Poisson samplers do."""
+    """Return whether a data loader draws each record by its own coin, as Opacus' Poisson samplers do."""
     samplers = required("opacus.utils.uniform_sampler", "opacus")
     kinds = (
         samplers.UniformWithReplacementSampler,

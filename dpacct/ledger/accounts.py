@@ -38,7 +38,7 @@ class State:
         return {}
 
     def fits(self, node: Node) -> bool:
-        """Whether one more release fits."""
+        """Return whether one more release fits."""
         if node not in self._fits:
             self._fits[node] = self.rule.fits(self.charges, node)
         return self._fits[node]
@@ -138,7 +138,7 @@ def facts_of(state: State) -> dict[str, object]:
 
 
 class Remaining(Displayed):
-    """What is left of a budget, computed afresh at each question."""
+    """The budget that is left, computed afresh at each question."""
 
     def __init__(self, state: Callable[[], State]) -> None:
         self._state = state
@@ -188,7 +188,7 @@ class Asked(Displayed):
     _state: Callable[[], State]
 
     def would_exceed(self, plan: Node) -> bool:
-        """Whether releasing `plan` now would exceed the budget; records nothing.
+        """Return whether releasing `plan` now would exceed the budget; records nothing.
 
         Raises as the plan's own questions do.
         """
@@ -211,7 +211,7 @@ class Asked(Displayed):
 
     @property
     def remaining(self) -> Remaining:
-        """What is left of the budget, as epsilon, share, steps and noise."""
+        """The budget that is left, as epsilon, share, steps and noise."""
         return Remaining(self._state)
 
 
@@ -239,7 +239,7 @@ class Account(Asked):
 
     @property
     def rule(self) -> str:
-        """Which rule decides: "adaptive", "planned", "fixed" or "none"."""
+        """The name of the rule that decides: "adaptive", "planned", "fixed" or "none"."""
         return self._state().rule.name
 
     @property

@@ -121,7 +121,7 @@ class Ledger(Asked):
         self.events: list[Record] = []
         """Other lines: what was opened, repaired, observed, closed."""
         self.outcomes: dict[int, str] = {}
-        """How intents ended, by line number: "released" or "failed"; absent where none was recorded."""
+        """Outcome of each intent by line number: "released" or "failed"; absent where none was recorded."""
         self._state = lambda: self.refresh()._book.state(RUN)
         try:
             with self._store.session():
@@ -238,7 +238,7 @@ class Ledger(Asked):
         return self._store.mark
 
     def has_mark(self, mark: str) -> bool:
-        """Whether a line of this ledger has that checksum: whether it still holds that state."""
+        """Return whether a line of this ledger has that checksum, so that it still holds that state."""
         return mark in self._store.marks[1:]
 
     @property
@@ -262,7 +262,7 @@ class Ledger(Asked):
 
     @property
     def rule(self) -> str:
-        """Which rule decides: "adaptive", "planned", "fixed", or "none"."""
+        """The name of the rule that decides: "adaptive", "planned", "fixed" or "none"."""
         return self._book.state(RUN).rule.name
 
     @property
@@ -396,7 +396,7 @@ class Ledger(Asked):
         return Receipt(record["n"], charges)
 
     def charges(self, label: str) -> dict[str, Node]:
-        """Which named accounts were charged what under this label, as far as was read."""
+        """Return the plans charged to named accounts under this label, as far as they were read."""
         lines = (self._store.records[n]["spend"] for n in self._labels.get(label, ()))
         return {name: self._book.plan(p) for line in lines for p, names in line for name in names}
 

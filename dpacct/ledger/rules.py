@@ -101,7 +101,7 @@ class Budget:
         return self.delta
 
     def to_dict(self) -> dict[str, str | None]:
-        """As JSON values, exact."""
+        """Return exact JSON values."""
         return {
             "epsilon": None if self.epsilon is None else text(self.epsilon),
             "delta": None if self.delta is None else text(self.delta),
@@ -111,7 +111,7 @@ class Budget:
 
     @classmethod
     def from_dict(cls, fields: dict[str, Any]) -> Budget:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         pair = (fields["epsilon"], fields["delta"])
         return cls.of(pair, fields["adjacency"], fields["unit"])
 
@@ -191,7 +191,7 @@ def epsilon(plan: Node | None, budget: Budget) -> Answer:
 
 @lru_cache(maxsize=1024)
 def decided(plan: Node, budget: Budget) -> Decision:
-    """Whether a plan fixed in advance is within the budget; equal plans are priced once."""
+    """Return whether a plan fixed in advance is within the budget; equal plans are priced once."""
     assert budget.epsilon is not None
     return decide(
         plan.under(unit=budget.unit),
@@ -216,15 +216,15 @@ class Rule(ABC):
 
     @classmethod
     def read(cls, budget: Budget, fields: dict[str, Any]) -> Rule:
-        """What `to_dict` wrote."""
+        """Read what `to_dict` wrote."""
         return cls(budget)
 
     @abstractmethod
     def holds(self, charges: Charges) -> bool:
-        """Whether what was charged is within the budget."""
+        """Return whether what was charged is within the budget."""
 
     def fits(self, charges: Charges, node: Node) -> bool:
-        """Whether `node` can be released within the budget, after all that was charged."""
+        """Return whether `node` can be released within the budget, after all that was charged."""
         return self.holds(charges.after(node))
 
     @abstractmethod
@@ -236,7 +236,7 @@ class Rule(ABC):
         """The number of times that `node` can still be released."""
 
     def refusal(self, charges: Charges, node: Node) -> str:
-        """Why `node` does not fit, as a sentence."""
+        """Return the sentence that says why `node` does not fit."""
         return f"{shown(node)} does not fit into what is left of {self.budget}"
 
     def stops_early(self, charges: Charges, node: Node) -> str:
@@ -301,7 +301,7 @@ class Rule(ABC):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, for the line that opens an account."""
+        """Return JSON values, for the line that opens an account."""
         return {"rule": self.name}
 
 
@@ -331,7 +331,7 @@ class Planned(Rule):
 
     @classmethod
     def read(cls, budget: Budget, fields: dict[str, Any]) -> Rule:
-        """With the whole plan."""
+        """Read the rule and its whole plan."""
         return cls(budget, from_dict(fields["plan"]))
 
     def check(self) -> None:
@@ -345,7 +345,7 @@ class Planned(Rule):
             raise BudgetExceeded(message, argument="plan")
 
     def holds(self, charges: Charges) -> bool:
-        """Whether the releases so far are part of the declared plan."""
+        """Return whether the releases so far are part of the declared plan."""
         return all(n <= self._planned.get(leaf, 0) for leaf, n in charges.leaves.items())
 
     def share(self, charges: Charges) -> float:
@@ -362,7 +362,7 @@ class Planned(Rule):
         return min(left.get(leaf, 0) // count for leaf, count in node.releases())
 
     def refusal(self, charges: Charges, node: Node) -> str:
-        """Which part of the declared plan is used up."""
+        """Name the part of the declared plan that is used up."""
         reason = f"{shown(node)} does not fit into what is left of the declared plan"
         if self.share(charges) >= 1.0:
             total = sum(self._planned.values())
@@ -388,7 +388,7 @@ class Planned(Rule):
         raise Unsupported(message, argument="plan")
 
     def to_dict(self) -> dict[str, Any]:
-        """With the whole plan."""
+        """Return JSON values, with the whole plan."""
         return {"rule": self.name, "plan": self.whole.to_dict()}
 
 
@@ -408,7 +408,7 @@ class Fixed(Rule):
         self._most: dict[tuple[Node, frozenset[tuple[Node, int]]], int] = {}
 
     def holds(self, charges: Charges) -> bool:
-        """Whether all releases together cost no more than the budget."""
+        """Return whether all releases together cost no more than the budget."""
         return charges.plan is None or self._within(charges.plan)
 
     def _within(self, plan: Node) -> bool:
@@ -479,7 +479,7 @@ class Adaptive(Rule):
 
     @classmethod
     def read(cls, budget: Budget, fields: dict[str, Any]) -> Rule:
-        """With the plan that is expected."""
+        """Read the rule and the plan that is expected."""
         return cls(budget, from_dict(fields["expecting"]) if "expecting" in fields else None)
 
     def _fresh(self) -> Filter:
@@ -495,7 +495,7 @@ class Adaptive(Rule):
         )
 
     def holds(self, charges: Charges) -> bool:
-        """Whether the filter has room at some order."""
+        """Return whether the filter has room at some order."""
         return self._filter.share(charges.steps) <= 1.0
 
     def share(self, charges: Charges) -> float:
@@ -507,7 +507,7 @@ class Adaptive(Rule):
         return self._filter.at_most(node, charges.steps)
 
     def stops_early(self, charges: Charges, node: Node) -> str:
-        """Whether the run will end far below what was expected."""
+        """Return a warning if the run will end far earlier than expected; else ""."""
         made = charges.streak if node == charges.last else 0
         adaptive_steps, planned = self.steps(charges, node), Fixed(self.budget).steps(charges, node)
         if made + adaptive_steps >= _FAR * (made + planned):
@@ -526,7 +526,7 @@ class Adaptive(Rule):
         return f"{reason}; {more}" if more else reason
 
     def to_dict(self) -> dict[str, Any]:
-        """With the plan that is expected."""
+        """Return JSON values, with the plan that is expected."""
         more = {} if self.expecting is None else {"expecting": self.expecting.to_dict()}
         return {"rule": self.name, **more}
 

@@ -191,7 +191,7 @@ class Store:
 
     @property
     def outdated(self) -> bool:
-        """Whether a dpacct that knows only version 1 wrote last."""
+        """Return whether a version of dpacct that knows only format 1 wrote last."""
         return self._head is not None and self._head.line is not None
 
     def _open(self) -> None:
@@ -217,7 +217,7 @@ class Store:
 
     @property
     def is_open(self) -> bool:
-        """Whether `close` is still to come."""
+        """Return whether the file is still open."""
         return self._handle >= 0
 
     def close(self) -> None:
@@ -329,7 +329,7 @@ class Store:
         return before + line
 
     def _torn(self, tail: bytes) -> bool:
-        """Whether an append that never returned can have left this: a line's beginning, or zeros in it."""
+        """Return whether an interrupted append can have left this: a line's beginning, or zeros in it."""
         start = b'{"n":%d,' % len(self.records)
         begun = zip(tail, start, strict=False)
         ended = tail.find(b"\n") + 1 or len(tail)

@@ -97,7 +97,7 @@ class Custom(Mechanism):
             raise unsaved(self.what)
 
     def _keep(self, **values: object) -> None:
-        """What it is made of, once it is checked."""
+        """Store the checked attributes."""
         self.__dict__.update(values)
 
     def _values(self) -> tuple[Any, ...]:

@@ -238,7 +238,7 @@ def _slack(order: float, value: float) -> float:
 
 
 def _is_convex(*points: Point) -> bool:
-    """Whether (order - 1) * rdp at the middle one of three orders is below the chord."""
+    """Return whether (order - 1) * rdp at the middle one of three orders is below the chord."""
     (a0, _), (a1, r1), (a2, _) = points
     if not all(value < math.inf for _, value in points):
         return True

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Shape = int | tuple[int, ...] | None
-"""How many numbers to draw: a count, a shape, or None for a single one."""
+"""The shape of a draw: a count, a tuple, or None for a single number."""
 
 
 def generator(rng: object) -> np.random.Generator:

@@ -24,14 +24,14 @@ class Mechanism(Record, Leaf):
     references: ClassVar[tuple[str, ...]] = ()
     facts = Facts()
     in_files: ClassVar[bool] = True
-    """Whether a step of a plan file may name it, and give its parameters as keys."""
+    """True if a step of a plan file may name it, with its parameters as keys."""
     sought: ClassVar[str] = ""
     """The parameter that says how much noise there is, which a search looks for; "" for none: such a
     mechanism is for plan files, and has no options on the command line."""
     between: ClassVar[tuple[float, float] | None] = None
-    """Where the search looks."""
+    """The range in which calibration searches."""
     trust: ClassVar[str] = ""
-    """What must be true of the data, in words of who trains; {unit}: the unit, {how}: how much is clipped."""
+    """The assumption about the data; {unit} is the unit, {how} how much is clipped."""
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """The dominating pair of one release, before any sampling.
@@ -74,7 +74,7 @@ class Mechanism(Record, Leaf):
         return ()
 
     def citations(self) -> tuple[Citation, ...]:
-        """Where the mechanism comes from."""
+        """The papers that introduce the mechanism."""
         from dpacct.bibliography import reference
 
         return tuple(map(reference, self.references))

@@ -1,1 +1,1 @@
-"""What the papers state: a page for each statement, a file of formulas, oracles and proofs for each paper."""
+"""The papers' statements: a page for each, and for each paper a file of formulas, oracles and proofs."""

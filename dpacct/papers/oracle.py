@@ -43,7 +43,7 @@ class Comparison:
     upper: float
 
     def excess(self, side: Side) -> float:
-        """By how much the claim is missed, as the logarithm of a ratio: positive if violated."""
+        """Return the logarithm of the ratio by which the claim is missed: positive if violated."""
         if math.isnan(self.claimed):
             return math.inf
         below, above = _relative(self.lower, self.claimed), _relative(self.claimed, self.upper)
@@ -80,7 +80,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Oracle:
-    """How one statement is judged: by a computation without its formula.
+    """A judge of one statement: a computation without its formula.
 
     `draws` is how many points the default search tries; `within` the oracle's relative error, less than which
     is no violation; `claimed` hands it the claim too, as its first argument, for recipes that are judged by
@@ -143,7 +143,7 @@ def proof(*names: str) -> Callable[[Function], Function]:
 
 
 def vanish(*expressions: str) -> bool:
-    """Whether sympy simplifies each expression to 0 for all positive values of its symbols.
+    """Return whether sympy simplifies each expression to 0 for all positive values of its symbols.
 
     >>> vanish("(a + b)**2 - a**2 - 2*a*b - b**2", "diff(log(x), x) - 1/x"), vanish("a - b")
     (True, False)

@@ -41,16 +41,22 @@ Plain: TypeAlias = "float | int | tuple[float | int, ...]"
 """An argument as a formula takes it: a float, an int where the range has whole numbers, or a list of them."""
 
 OPEN_VERDICTS = ("holds", "holds-with-condition", "proof-gap")
-"""A statement that may be used as printed: with a hypothesis that the paper leaves out; true where it was
-tried, but what is printed is no proof."""
+"""The verdicts on a statement that may be used as printed.
+
+`holds-with-condition`: with a hypothesis that the paper leaves out. `proof-gap`: true wherever it was tried,
+but the printed proof is none.
+"""
 VERDICTS = (*OPEN_VERDICTS, "false", "ill-posed", "asymptotic", "unread")
-"""Those, and what may not: with several meanings; in a limit only; illegible in the text at hand."""
+"""All verdicts. `ill-posed`: several meanings; `asymptotic`: in a limit only; `unread`: illegible."""
 _SUPPORTED = ("transcribed", "reproduced", "searched", "derived", "proved")
 EVIDENCE = (*_SUPPORTED, "refuted", "corrected", "asymptotic")
-"""What supports a verdict: the transcription, no more; every number of the paper's
-tables that it gives (tables.md) comes out; no counter-example
-against an independent oracle; our derivation, searched too; a machine-checked proof; a counter-example,
-judged again on each run; ours in place of what is false; true in a limit. `verify.missing` asks for each."""
+"""The support of a verdict, from the weakest.
+
+`transcribed`: copied from the paper, no more. `reproduced`: gives every number of the paper's tables
+(tables.md). `searched`: no counter-example against an independent oracle. `derived`: our own proof, searched
+too. `proved`: a machine-checked proof. `refuted`: a counter-example, judged again on each run. `corrected`:
+our statement in place of a false one. `asymptotic`: true in a limit. `verify.missing` asks for each.
+"""
 CLAIMS = {
     "upper bound": Side.UPPER,
     "lower bound": Side.LOWER,
@@ -127,17 +133,17 @@ class Statement:
 
     @property
     def printed_ok(self) -> bool:
-        """Whether the printed formula may be used as it stands, within its domain."""
+        """Return whether the printed formula may be used as it stands, within its domain."""
         return self.verdict in OPEN_VERDICTS
 
     @property
     def is_answer(self) -> bool:
-        """Whether the value may be given as an answer, without `as_printed`."""
+        """Return whether the value may be given as an answer, without `as_printed`."""
         return self.evidence != "refuted" and self.printed_ok
 
     @property
     def evaluable(self) -> bool:
-        """Whether there is something to evaluate: it has arguments."""
+        """Return whether there is something to evaluate: it has arguments."""
         return bool(self.arguments)
 
     @cached_property
@@ -169,7 +175,7 @@ class Statement:
 
     @cached_property
     def claim(self) -> str:
-        """What the paper claims, in one paragraph."""
+        """The paper's claim, in one paragraph."""
         return " ".join(self.section("").partition("\n\n")[0].split())
 
     @cached_property

@@ -43,7 +43,7 @@ class Paper:
 
     @property
     def short(self) -> str:
-        """As it is cited in a line: `Shi et al. (2023)`."""
+        """The citation in a line: `Shi et al. (2023)`."""
         families = [name.split()[-1] for name in self.authors.split(", ")]
         first = " and ".join(families) if len(families) < 3 else f"{families[0]} et al."
         return f"{first} ({self.year})"

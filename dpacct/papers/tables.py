@@ -48,7 +48,7 @@ class Cell:
         return None if self.truth is None else self.truth(**self.arguments())
 
     def matches(self, computed: float) -> bool:
-        """Whether `computed` rounds to what is printed, to the digits that are printed.
+        """Return whether `computed` rounds to what is printed, to the digits that are printed.
 
         >>> Cell("x", "1", "", {}, "2.71", "mu", lambda: 0.0).matches(2.7109)
         True

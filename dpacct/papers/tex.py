@@ -179,7 +179,7 @@ class _Reader:
 
 
 def _wrapped(text: str, product: bool = False) -> str:
-    """In parentheses, unless it is one factor (or a product, above the bar)."""
+    """Put parentheses around anything but a single factor (or a product, above the bar)."""
     if _ATOM.fullmatch(text) or (product and not re.search(r"[ +−/,]", text)):
         return text
     depth = 0

@@ -72,7 +72,7 @@ def partners(p: float, alpha: float, rho: float) -> list[float]:
 
 
 def attained(alpha: float, *pairs: tuple[float, float]) -> Ends:
-    """What one of these two-point pairs attains, less the rounding of a logarithm over alpha - 1."""
+    """Return the best of these two-point pairs' divergences, less the rounding of a log over alpha - 1."""
     value = max(two_point_divergence(alpha, p, q) for p, q in pairs)
     return value * (1.0 - 1e-9) - 1e-13 * alpha / (alpha - 1.0), math.inf
 

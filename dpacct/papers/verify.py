@@ -46,7 +46,7 @@ class Case:
     oracle: Oracle
 
     def at(self, point: Point) -> Judged | None:
-        """What happens at a point; None outside the domain, or where the truth can't be told."""
+        """Judge a point; None outside the domain, or where the truth is unavailable."""
         try:
             return self.judged(point, self.statement.checked(point))
         except DpacctError:
@@ -63,7 +63,7 @@ class Case:
         return Judged(point, comparison, comparison.excess(self.statement.side))
 
     def violated(self, judged: Judged | None) -> bool:
-        """Whether that is a violation beyond the error of the oracle."""
+        """Return whether the claim is violated beyond the oracle's error."""
         return judged is not None and judged.excess > self.oracle.within
 
     def points(self, rng: Random, draws: int) -> Iterator[Point]:
@@ -86,7 +86,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Result:
-    """What a search came to: how many points were judged, and the worst of them."""
+    """The outcome of a search: the number of points judged, and the worst of them."""
 
     judged: int
     worst: Judged | None
@@ -220,19 +220,19 @@ class Report:
 
     @property
     def surprising(self) -> bool:
-        """Whether something contradicts what the page says."""
+        """Return whether something contradicts what the page says."""
         unexpected = self.witness is not None and self.statement.evidence != "refuted"
         return bool(self.problems) or unexpected
 
     @property
     def checked(self) -> bool:
-        """Whether anything was judged: points, stored values or proofs."""
+        """Return whether anything was judged: points, stored values or proofs."""
         points = self.result.judged if self.result else 0
         return bool(points or self.statement.values or proofs_of(self.statement))
 
     @property
     def unjudged(self) -> bool:
-        """Whether there was an oracle but no point that it could judge."""
+        """Return whether there was an oracle but no point that it could judge."""
         return self.result is not None and not self.result.judged
 
 
@@ -300,7 +300,7 @@ def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) ->
 
 
 def missing(statement: Statement) -> list[str]:
-    """What the statement's evidence and verdict still lack, as sentences."""
+    """List what the statement's evidence and verdict still lack, as sentences."""
     evidence, verdict, other = statement.evidence, statement.verdict, statement.corrected_by
     why, formula, open_ = statement.section("Why"), statement.formula, statement.printed_ok
     ours, refuted = evidence in ("derived", "corrected"), evidence == "refuted"
@@ -339,7 +339,7 @@ def missing(statement: Statement) -> list[str]:
 
 
 def close(value: float, wanted: float, within: float) -> bool:
-    """Whether two numbers agree to a relative error; infinities only with themselves."""
+    """Return whether two numbers agree to a relative error; infinities only with themselves."""
     if math.isinf(value) or math.isinf(wanted):
         return value == wanted
     return abs(value - wanted) <= within * abs(wanted) + 1e-300

@@ -38,7 +38,7 @@ from dpacct.pld.stable import TooFine
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 _COUNT = Integer(0, 10**15)
-"""How often a plan is released."""
+"""The number of releases of a plan."""
 _MOST_REPEATS = 10**15
 # failures may exceed their part by the rounding of their sum, which the rest of delta pays for
 _ROUNDED = 1 + Fraction(1, 10**9)
@@ -281,7 +281,7 @@ class Filter(_Account):
         return total([(spent, 1), *costs])
 
     def would_exceed(self, node: Node) -> bool:
-        """Whether the plan no longer fits; it isn't recorded. Raises as the plan's own questions do.
+        """Return whether the plan no longer fits; it isn't recorded. Raises as the plan's own questions do.
 
         >>> import dpacct as dp
         >>> dp.Filter(epsilon=1, delta=1e-5).would_exceed(dp.Gaussian(sigma=1))
@@ -312,7 +312,7 @@ class Filter(_Account):
         return self._share(self._spent)
 
     def at_most(self, node: Node, steps: Mapping[Node, int] | None = None) -> int:
-        """How often the plan still fits (10^15 at most); after `steps` of a fresh budget, if given.
+        """Return how often the plan still fits (10^15 at most), after `steps` of a fresh budget if given.
 
         Raises `InvalidArgument`.
 

@@ -68,7 +68,7 @@ def _mixing(log_value: float) -> float:
 
 
 def expected_hits(parts: list[Part]) -> float:
-    """How many steps are expected to touch a record; inf where some law has no branches that are sampled."""
+    """Return the expected number of steps that touch a record; inf where a law has no sampled branches."""
     hits = 0.0
     for law, n in parts:
         chain = law.branches[0].chain if law.branches else ()
@@ -152,7 +152,7 @@ class Direction:
 
     @property
     def has_contour(self) -> bool:
-        """Whether contours apply, and not just grids."""
+        """Return whether contours apply, and not just grids."""
         return bool(self.parts)
 
     @cached_property
@@ -259,7 +259,7 @@ class Direction:
         return Interval(upper, lower, upper, resolved=upper == 0.0)
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
-        """Whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
+        """Return whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
         if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.parts:
             return False
         if self.rare is not None:
@@ -304,7 +304,7 @@ class Direction:
         return {}
 
     def _fades(self, epsilons: Floats, faint: float) -> tuple[int, float]:
-        """From which of the rising epsilons on Chernoff's bound is below this, and a bound there."""
+        """Return where along rising epsilons Chernoff's bound falls below `faint`, and a bound there."""
         clear, past, bound = self._faded.get(faint, (-math.inf, math.inf, -math.inf))
         first, last = map(int, np.searchsorted(epsilons, (clear, past)))
         while first < last:
@@ -372,7 +372,7 @@ class Direction:
 
     @property
     def kinked(self) -> bool:
-        """Whether all losses are atoms, so that delta has kinks."""
+        """Return whether all losses are atoms, so that delta has kinks."""
         return bool(self.parts) and not any(law.branches for law, _ in self.parts)
 
     @cached_property
@@ -384,7 +384,7 @@ class Direction:
 
     @property
     def largest(self) -> float:
-        """Of one release the largest loss; inf of several, whose sum hardly ever is the largest."""
+        """The largest loss of a single release; inf for several, whose sum is hardly ever the largest."""
         return self.ceiling if [n for _, n in self.sources] == [1] else math.inf
 
 
@@ -411,7 +411,7 @@ class Composition:
 
     @property
     def loose(self) -> bool:
-        """Whether moments may give a smaller bound than the dominating pairs."""
+        """Return whether moments may give a smaller bound than the dominating pairs."""
         return any(leaf.loose for leaf, _ in self.releases)
 
     def _directions(self, sides: Sequence[tuple[Ways, int]]) -> list[Direction]:
@@ -453,11 +453,11 @@ class Composition:
 
     @cached_property
     def has_contour(self) -> bool:
-        """Whether contours apply to every law; the lattice always does."""
+        """Return whether contours apply to every law; the lattice always does."""
         return all(direction.has_contour for direction in (*self.upper, *(self.lower or ())))
 
     def past_all_losses(self, epsilon: Fraction) -> bool:
-        """Whether the exact epsilon is at least the largest finite loss, known as exactly."""
+        """Return whether the exact epsilon is at least the largest finite loss, known as exactly."""
         total = Fraction(0)
         for leaf, count in self.releases:
             loss = leaf.largest_loss(self.adjacency)

@@ -171,7 +171,7 @@ def curve_of(plan: Composition, alpha: Floats) -> Floats:
 
 
 def _lines(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
-    """For each (alpha, eps): the better of the two supporting lines."""
+    """Return the better of the two supporting lines for each (alpha, eps)."""
     room = -np.expm1(np.minimum(log_delta, 0.0))
     with np.errstate(divide="ignore"):
         growth = np.add.outer(np.log(alpha), epsilons)
@@ -182,7 +182,7 @@ def _lines(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
 
 
 def _summits(epsilons: Floats, values: Floats, kinked: bool) -> Floats:
-    """Where parabolas through the best epsilon of each row and its neighbours have their tops.
+    """Locate the tops of parabolas through the best epsilon of each row and its neighbours.
 
     A top too near a known epsilon is replaced by the middle of the wider gap. Where the profile has
     kinks a parabola errs to the same side each time: there both gaps are halved as well.

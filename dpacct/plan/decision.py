@@ -1,4 +1,4 @@
-"""Whether a plan meets (epsilon, delta), as calibrations, plans and ledgers ask."""
+"""The decision whether a plan meets (epsilon, delta), for calibrations, plans and ledgers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIE = 1e-6
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether the target is met, and the epsilon that was computed first."""
+    """The decision on a target, and the epsilon that was computed first."""
 
     met: bool
     cost: Answer
@@ -34,7 +34,7 @@ def cost(node: Node, *, delta: Fraction, adjacency: Adjacency) -> Answer:
 
 
 def decide(node: Node, *, epsilon: Fraction, delta: Fraction, adjacency: Adjacency) -> Decision:
-    """Whether the plan is (epsilon, delta)-DP.
+    """Return whether the plan is (epsilon, delta)-DP.
 
     A calibration ends where an upper end of *delta* just meets its target, or a proof does; an upper
     end of *epsilon* at that very noise may lie above the target by its own rounding. Each is sound,

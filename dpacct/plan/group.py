@@ -150,7 +150,7 @@ class Group(Profiled, kind="group"):
         return Group(self.node, size=self.size * size)
 
     def log_above(self, epsilons: Floats, adjacency: Adjacency) -> Floats:
-        """By the plan's own profile at a share of epsilon, times the sum of e^{i eps/k} over i < k."""
+        """Bound by the plan's own profile at a share of epsilon, times the sum of e^{i eps/k} over i < k."""
         share = epsilons / self.size
         with np.errstate(invalid="ignore", divide="ignore"):
             factor = epsilons - share + np.log(np.expm1(-epsilons) / np.expm1(-share))
@@ -159,7 +159,7 @@ class Group(Profiled, kind="group"):
         return np.asarray(np.minimum(above + 1e-13 * (1.0 + np.abs(factor)), 0.0))
 
     def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
-        """Of groups of 2^c, 3^c times the divergence of the order 2^c `order` (Mironov 2017, Proposition 2).
+        """Bound groups of 2^c by 3^c times the divergence of order 2^c `order` (Mironov 2017, Proposition 2).
 
         For orders from 2 on; below, a divergence is at most that of order 2. Other sizes count as the next
         power of two.
@@ -175,7 +175,7 @@ class Group(Profiled, kind="group"):
     def sharper(
         self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
     ) -> Answer | None:
-        """By the bound itself, which is a little less than what a composition makes of it."""
+        """Answer by the bound itself, which is a little less than what a composition makes of it."""
         if method != "auto" or self.releases() != ((self, 1),):
             return None
         word = resolve_adjacency(self, adjacency)

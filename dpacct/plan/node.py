@@ -30,7 +30,7 @@ SCHEMA = 1
 """Version of the JSON form of a plan."""
 Fields = dict[str, Any]
 READERS: dict[str, Callable[[Fields], Node]] = {}
-"""How each kind of node is made from its fields: kind in JSON -> reader."""
+"""Reads each kind of node from its fields, by its kind in JSON."""
 
 _MOST_RELEASES = int(STEPS.upper)
 MAX_DEPTH = 120
@@ -184,7 +184,7 @@ class Node(ABC):
         return self._releases
 
     def equivalent(self, other: Node) -> bool:
-        """Whether both plans release the same leaves equally often, in any order.
+        """Return whether both plans release the same leaves equally often, in any order.
 
         >>> import dpacct as dp
         >>> a, b = dp.Gaussian(sigma=1), dp.Laplace(b=1)
@@ -200,7 +200,7 @@ class Node(ABC):
 
     @property
     def unit(self) -> Unit:
-        """Whose data the plan protects, as declared with `under`; a record's unless declared."""
+        """The unit of the plan, as declared with `under`; a record unless declared."""
         return self.facts.unit or Unit.RECORD
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
@@ -209,7 +209,7 @@ class Node(ABC):
         return tuple(dict.fromkeys(assumption for some in by_leaf for assumption in some))
 
     def citations(self) -> tuple[Citation, ...]:
-        """Where the plan's mechanisms and samplers come from."""
+        """The papers that introduce the plan's mechanisms and samplers."""
         by_leaf = [leaf.citations() for leaf, _ in self.releases()]
         return tuple(dict.fromkeys(citation for some in by_leaf for citation in some))
 
@@ -331,7 +331,7 @@ class Node(ABC):
 
     @property
     def proved_first(self) -> bool:
-        """Whether a proof is looked for also where the plan knows something sharper by itself."""
+        """Return whether a proof is looked for also where the plan knows something sharper by itself."""
         return False
 
     def sharper(
@@ -347,7 +347,7 @@ class Node(ABC):
         return None
 
     def _repr_html_(self) -> str:
-        """For a notebook: the plan, its adjacency and its unit."""
+        """Show the plan in a notebook, with its adjacency and unit."""
         facts = {
             "releases": f"{self.facts.total:,}",
             "adjacency": self.facts.declared or self.facts.fixed or "not said: add-remove",
@@ -447,7 +447,7 @@ class Leaf(Node):
         """The dominating pairs of the release; raises `Unsupported` where none is known."""
 
     def stated_parts(self, adjacency: Adjacency) -> Sequence[tuple[StatedPairs, int]]:
-        """What one release is made of, in exact numbers; raises `Unsupported` where no proof knows it."""
+        """Return the parts of one release in exact numbers; raises `Unsupported` where no proof knows it."""
         message = f"method 'certified' has no proof for a release of kind {self.kind!r}"
         raise Unsupported(message, argument="method")
 

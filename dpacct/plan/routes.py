@@ -246,7 +246,7 @@ def _largest(direction: Direction) -> float:
 
 
 def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
-    """Whether a cheap bound shows delta(epsilon) < e^log_target."""
+    """Return whether a cheap bound shows delta(epsilon) < e^log_target."""
     if direction.log_kept < 0.0 or not math.isfinite(epsilon) or log_target == -math.inf:
         return False
     return brackets.surely_below(sources(direction), epsilon, log_target)

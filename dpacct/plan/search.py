@@ -77,7 +77,7 @@ class Trials:
 
     @staticmethod
     def apply(node: Node, method: str) -> bool:
-        """Whether the plan is answered by the exact route, which these are trials of."""
+        """Return whether the plan is answered by the exact route, which these are trials of."""
         return method in ("quick", ROUTES["exact"].name) and all(
             leaf.has_pairs for leaf, _ in node.releases()
         )
@@ -268,7 +268,7 @@ class Search:
         return 0.1 * min(1.0, math.log(answer.upper / answer.lower) / score(self.log_delta) ** 2)
 
     def _needs_nothing(self) -> bool:
-        """Whether sampling alone meets the target at both ends, whatever the noise."""
+        """Return whether sampling alone meets the target at both ends, whatever the noise."""
         # the middle first: most plans end here, and the low end may lie outside of what is defined
         for x in (min(max(1.0, self.low), self.high), self.low, self.high):
             try:

@@ -110,7 +110,7 @@ class Guarantee:
 
 
 def _highest(height: Callable[[float], float], low: float, high: float) -> float:
-    """Where a function with one peak is highest, by golden section.
+    """Locate the maximum of a function with one peak by golden section.
 
     Written out, since importing scipy.optimize takes more time than the whole answer.
     """

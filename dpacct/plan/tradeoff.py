@@ -51,7 +51,7 @@ class TradeOff(Displayed, ABC):
     # --- showing
 
     def heading_shown(self) -> str:
-        """What it is, in the field's word."""
+        """Return the field's word for it."""
         return "trade-off function"
 
     def facts_shown(self) -> Facts:

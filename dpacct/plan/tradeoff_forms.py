@@ -86,7 +86,7 @@ class GaussianTradeOff(TradeOff):
         return GaussianTradeOff(self.mu * size)
 
     def heading_shown(self) -> str:
-        """How it is made."""
+        """Return the call that makes it."""
         return f"TradeOff.gaussian({float(self.mu):g})"
 
     def __repr__(self) -> str:
@@ -118,7 +118,7 @@ class PolygonTradeOff(TradeOff):
         return self._node()
 
     def heading_shown(self) -> str:
-        """How many corners."""
+        """Return the number of corners."""
         return f"trade-off of {len(self.polygon.corners)} corners"
 
     def __repr__(self) -> str:
@@ -246,7 +246,7 @@ def _by_points(function: TradeOff) -> Node:
 
 
 class Combined(TradeOff):
-    """By the profiles of others: `above` at epsilons >= 0, and nothing from `largest` on."""
+    """The trade-off of combined functions: their profile `above` at epsilons >= 0, zero from `largest` on."""
 
     def __init__(self, above: Read, largest: float) -> None:
         self._above, self._end = above, largest
@@ -311,7 +311,7 @@ class Larger(TradeOff):
 
 
 class PlanTradeOff(TradeOff):
-    """What the engine says about a plan, which is composed once."""
+    """The trade-off function of a plan, which is composed once."""
 
     def __init__(self, plan: Node, adjacency: str | None = None) -> None:
         from dpacct.plan.composition import Composition
@@ -351,7 +351,7 @@ class PlanTradeOff(TradeOff):
         return self.plan.under(self.adjacency)
 
     def heading_shown(self) -> str:
-        """How it is made."""
+        """Return the call that makes it."""
         return f"TradeOff.of({self.plan!r})"
 
     def __repr__(self) -> str:
@@ -389,7 +389,7 @@ def _gdp_delta(mu: float, epsilons: Floats) -> Floats:
 
 
 def _misses(mu: float, epsilons: Floats, deltas: Floats) -> NDArray[np.bool_]:
-    """For each interval: whether delta_mu is below these deltas, or the chord between them."""
+    """Return for each interval whether delta_mu is below these deltas, or the chord between them."""
     from scipy.special import ndtri
 
     short = _gdp_delta(mu, epsilons) < deltas
@@ -490,7 +490,7 @@ def _gdp_answer(mu: float, lower: float | None, lost: float, slack: float) -> An
 
 
 def regret(epsilons: Floats, deltas: Floats, mu: float) -> float:
-    """How far G_mu lies below f: the least k with f(a + k) - k <= G_mu(a), over a grid of a.
+    """Return the least k with f(a + k) - k <= G_mu(a) over a grid of a: how far G_mu lies below f.
 
     f is the upper edge of the lines that the deltas give.
     """

@@ -90,7 +90,7 @@ def draws(kinds: int, count: int) -> NDArray[np.intp]:
 
 
 def ways(kinds: int, count: int) -> Floats:
-    """How often each kind falls in `count` draws: one row for each way."""
+    """List the ways in which `count` draws fall on the kinds: a row of multiplicities for each."""
     if kinds > count:
         chosen = draws(kinds, count)
         cells = (kinds * np.arange(len(chosen))[:, None] + chosen).ravel()

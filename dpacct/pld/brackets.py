@@ -221,7 +221,7 @@ _HAIR = 0.002
 
 
 def surely_below(sources: Sources, epsilon: float, log_target: float) -> bool:
-    """Whether a coarse upper law already shows delta(epsilon) < e^{log_target}: Chernoff's bound."""
+    """Return whether a coarse upper law already shows delta(epsilon) < e^{log_target}: Chernoff's bound."""
     listed = outcomes(sources)
     if listed is not None:
         return listed[1].log_delta(epsilon, upper=True) < log_target
@@ -350,7 +350,7 @@ def epsilon(
 
 
 def _tells_little(sources: Sources, log_target: float) -> bool:
-    """Whether delta(0), a total variation, is at most the sum of the steps' and so below the target."""
+    """Return whether delta(0) is below the target because the sum of the steps' total variations is."""
     total = 0.0
     for source, n in sources:
         if source.bracketed:

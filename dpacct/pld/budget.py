@@ -67,7 +67,7 @@ class Work:
 
     @property
     def again(self) -> bool:
-        """Whether twice the work of the most expensive piece is still allowed, as a finer grid needs.
+        """Return whether twice the work of the most expensive piece is still allowed, as a finer grid needs.
 
         What else the question has cost, another direction and its contours, is counted too.
         """
@@ -109,7 +109,7 @@ OVER_BUDGET = (
     "withheld; method='rdp' has an upper bound at any size, and method='lattice@1e-2' or fewer kinds of "
     "releases need less"
 )
-"""What is said where the work of a question has no bound that is reached before."""
+"""The message when a question needs more work than its limit."""
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def spent() -> float:
 
 
 def remaining() -> float:
-    """What may still be spent in all metered blocks around; infinite outside of any limit."""
+    """Return what is left in the enclosing metered blocks; infinite outside of any limit."""
     meter = _METER.get()
     return math.inf if meter is None else meter.most - meter.spent
 

@@ -98,7 +98,7 @@ class Thinned(Derived):
 
 
 def _smooth(law: Summand, count: float) -> bool:
-    """Whether the contour of a coin around this many steps is reliable."""
+    """Return whether the contour of a coin around this many steps is reliable."""
     if law.infinite or law.lost or law.losses.any() or law.inner is not None:
         return False
     rates = [float(o.rate) for b in law.branches for o in b.chain if isinstance(o, Sampled)]
@@ -169,7 +169,7 @@ class Round:
         return self.rate * (run + 0.25 * run * run)
 
     def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
-        """At eps >= 0, where rounds that tell nothing add nothing; raises `TooFine` below."""
+        """Return the profile at eps >= 0, to which rounds without the unit add 0; raises `TooFine` below."""
         if float(eps.min(initial=0.0)) < 0.0:
             raise TooFine
         values = [[self._run(e + shift) for shift in (0.0, -_NEAR, _NEAR)] for e in eps.tolist()]
@@ -245,7 +245,7 @@ class RoundMoments:
         return np.where(np.abs(1.0 + rest) < 0.1, far, log1p(rest))
 
     def jump(self, c: float) -> tuple[float, float]:
-        """From the third cumulant: a round that is held, beside one that is not."""
+        """Return the third cumulant over the variance: a round that is held, beside one that is not."""
         of = self.cumulants(c)
         return abs(of.third) / of.variance if of.variance > 0.0 else 0.0, 0.0
 

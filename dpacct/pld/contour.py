@@ -247,7 +247,7 @@ def _read(law: Summand, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _denormal(law: Summand, epsilons: Floats) -> Floats:
-    """What a sum of products is off by below the normal floats: nothing from the largest loss on."""
+    """Bound the error of a sum of products below the normal floats; 0 from the largest loss on."""
     charge: Floats = np.where(epsilons < law.range[1], _DENORMAL, 0.0)
     return charge
 
@@ -349,7 +349,7 @@ class Readings:
         return np.minimum(values, 0.0), errors
 
     def _read(self, eps: float) -> tuple[float, float] | None:
-        """On the line of one of the nearest epsilons; None where that does not tell."""
+        """Read the line of one of the nearest epsilons; None where its error is too large."""
         place = bisect_right(self._lines, eps, key=lambda kept: kept[0])
         for at, reach, most, line in reversed(self._lines[max(place - 1, 0) : place + 1]):
             if abs(eps - at) <= reach:
@@ -370,7 +370,7 @@ def _cut(laws: list[Part], log_delta: float) -> list[Part]:
 
 
 def _felt(cut: list[Part], c: float) -> bool:
-    """Whether the tilted law is felt where it was cut: then rare jumps do matter."""
+    """Return whether the tilted law is felt where it was cut: then rare jumps do matter."""
     try:
         return any(n * prepare(law, c, c).at_the_top(c) > FLOOR for law, n in cut)
     except TooFine:
@@ -406,7 +406,7 @@ def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Int
 
 
 def _off(error: float, slope: float) -> float:
-    """How far an epsilon may be off whose log delta, of this slope, is off by the error: inf if unbounded.
+    """Bound the error of an epsilon whose log delta, of this slope, is off by `error`; inf if unbounded.
 
     -delta'(eps) e^{-eps} = E_P[e^{-L}; L > eps] falls, so that to the left of it delta rises by at least
     -delta'(eps) (1 - e^{-h}) over a way h, which need be no longer than where that is e^error - 1 of delta.

@@ -1,4 +1,4 @@
-"""From a Gaussian shift, or from a Renyi divergence, to epsilon and delta: the published formulas.
+"""Published conversions of a Gaussian shift, or of a Renyi divergence, to epsilon and delta.
 
 Balle, Wang. Improving the Gaussian Mechanism for Differential Privacy. ICML 2018, Theorem 8.
 Mironov. Renyi Differential Privacy. CSF 2017, Proposition 3.

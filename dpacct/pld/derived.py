@@ -55,17 +55,17 @@ class Derived(Source):
 
     @property
     def bracketed(self) -> bool:
-        """Whether the base's pieces differ for the two sides."""
+        """Return whether the base's pieces differ for the two sides."""
         return self.base.bracketed
 
     @property
     def only_atoms(self) -> bool:
-        """Whether the base has point masses only."""
+        """Return whether the base has point masses only."""
         return self.base.only_atoms
 
     @property
     def pointed(self) -> bool:
-        """Whether all losses of the base are atoms, listed as they are."""
+        """Return whether all losses of the base are atoms, listed as they are."""
         return self.base.pointed
 
 
@@ -122,7 +122,7 @@ class Sampled(Derived):
         return result
 
     def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
-        """By the base's moments at larger tilts: a loss above 0 is less than the base's it comes from.
+        """Bound by the base's moments at larger tilts: a loss above 0 is less than the base's it comes from.
 
         E_Q[e^{(1+s)L'}; L > u] <= E_Q[e^{(1+s)L}; L > u] = E_P[e^{sL}; L > u] <= M(t) e^{-(t-s)u}.
         """

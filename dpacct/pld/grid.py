@@ -145,7 +145,7 @@ class Grid:
         return result
 
     def position(self, losses: Floats) -> Floats:
-        """Where losses lie, in steps; infinite losses stay so."""
+        """Return the positions of losses in steps; infinite losses stay so."""
         return np.asarray((losses - self.offset) / self.step)
 
     def law(
@@ -197,7 +197,7 @@ def graded(first: int, last: int, ends: Floats, strides: Floats, most: int) -> P
 
 
 def _any_below(values: Floats, start: Places, stop: Places, size: float) -> npt.NDArray[np.bool_]:
-    """Whether one of values[start:stop] is below the size, for each pair; most ends tell."""
+    """Return whether one of values[start:stop] is below the size, for each pair; most ends tell."""
     below = np.minimum(values[start], values[stop - 1]) < size
     many = np.flatnonzero(~below & (stop - start > 2))
     if many.size:
@@ -374,7 +374,7 @@ def _lowered(kinks: Floats, p: Floats, q: Floats, excess: Floats, grid: Grid) ->
 
 
 def _lowering(sag: Floats, up: Floats, down: Floats) -> Floats:
-    """How far each node is lowered: of three ways in a cell the one that costs least, the larger at a node.
+    """Return by how much each node is lowered: the cheapest of three ways in each cell, then the larger.
 
     Alike at both ends; or of least norm for the lower kink, or for the upper, and as little at the far end as
     the other kink then needs (next to nothing, where a spike sits near a node).
@@ -399,7 +399,7 @@ def _lowering(sag: Floats, up: Floats, down: Floats) -> Floats:
 
 
 def _needed(sag: Floats, share: Floats, other: float) -> float:
-    """What the end of a cell that has these shares of its kinks is lowered by, if the other is by so much."""
+    """Return how much this end of a cell must be lowered if the other end is lowered by `other`."""
     gap = sag - (1.0 - share) * other
     return float(
         np.max(np.where((gap > 0.0) & (share > 0.0), gap / np.maximum(share, 1e-300), 0.0))

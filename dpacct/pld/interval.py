@@ -21,7 +21,7 @@ class Interval:
 
     @classmethod
     def about(cls, value: float, error: float, tilt: float = 0.0) -> Interval:
-        """As far to both sides; not resolved where that is no number.
+        """Make an interval that is symmetric about the value; unresolved if the error is not finite.
 
         >>> Interval.about(2.0, 0.5).lower
         1.5
@@ -48,7 +48,7 @@ class Interval:
 
     @property
     def error(self) -> float:
-        """How far the ends are from the value; inf where it is not resolved."""
+        """The largest distance of an end from the value; inf where it is not resolved."""
         if self.lower == self.upper:
             return 0.0
         return max(self.upper - self.value, self.value - self.lower) if self.resolved else math.inf

@@ -17,7 +17,7 @@ from .stable import Floats, TooFine
 # cells of the first look, which is never an answer; fewer where a source is dear to cut finely
 _FIRST_CELLS, _DEAR_CELLS = 2048, 512
 TAILS = 0.02
-"""What cutting tails may cost, relative to the width that is asked."""
+"""The share of the accepted width that cutting the tails may cost."""
 # share of the width for the densest stretch, which sets the length of the transform
 _DENSE = 0.6
 # cells at least in a law, and at most this wide (times 1/tilt, and as a loss)
@@ -289,7 +289,7 @@ def _density(law: GridLaw, total: Sum) -> tuple[Floats, Floats, Floats]:
 
 
 def _gap(upper: GridLaw, lower: GridLaw, c: float, most: float) -> float:
-    """How far the moments at c are apart, in logs, with weights e^{c loss} of at most e^most times M(c)."""
+    """Return the gap between both laws' log moments at c, with weights e^{c loss} of at most e^most M(c)."""
     moment = upper.cumulants(c).log_moment
     level = max(most, 0.0)
     weights = [np.exp(np.minimum(c * law.losses - moment, level) - level) for law in (upper, lower)]

@@ -165,7 +165,7 @@ def even_line(saddle: Saddle, total: Totals[float], eps: float, most: int = 1 <<
 
 
 def _seen_to_fall(saddle: Saddle, total: Totals[float], table: Complexes, step: float) -> bool:
-    """Whether a line shows all that may come back: one law without atoms, in 1.5 periods of its jumps."""
+    """Return whether a line shows every return: one law without atoms, in 1.5 periods of its jumps."""
     parts = saddle.parts
     if all(law.gaussian is not None for law, _ in parts):
         return True
@@ -176,7 +176,7 @@ def _seen_to_fall(saddle: Saddle, total: Totals[float], table: Complexes, step: 
 
 
 def revival(saddle: Saddle, total: Totals[float], beyond: float) -> tuple[float, float]:
-    """Where |M(c + it)| is largest beyond a frequency, and its log there over M(c).
+    """Return the largest log |M(c + it)|/M(c) beyond a frequency, and the frequency of it.
 
     Losses that stay near two values, a distance g apart, are in step again at every multiple of 2 pi/g:
     |M| falls to nothing between, and a line that ends there has seen no more than the first valley. g is
@@ -299,7 +299,7 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
 
 
 def _noise(saddle: Saddle, c: float, z: Complexes, size: Floats) -> float:
-    """What terms of this size at these places are off by together, from what their logs are."""
+    """Bound the joint rounding error of terms of this size, from the errors of their logs."""
     some = slice(0, None, max(1, z.size // _SEEN))
     noise = np.zeros(z[some].shape)
     for moments, n in saddle.moments:
@@ -476,7 +476,7 @@ class PeriodicLine(Line):
         whole: bool = False,
         apart: float = 0.0,
     ) -> tuple[int, float]:
-        """How many, and up to where: all of the period, unless nothing comes back before it ends.
+        """Return the number of nodes and their end: the whole period, unless nothing comes back before it.
 
         What lies `apart` from epsilon is not folded onto it: copies are 2 pi over the nodes' distance away.
         """
@@ -553,7 +553,7 @@ class OddLine(PeriodicLine):
 
     @staticmethod
     def _often(count: float, share: float) -> tuple[Floats, Floats]:
-        """How often the odd atom falls, and the binomial log weight of each. Raises `TooFine`."""
+        """Return the possible counts of the odd atom and their binomial log weights. Raises `TooFine`."""
         mean = count * share
         most = min(count - 1.0, math.ceil(mean + 10.0 * math.sqrt(mean) + 30.0))
         if not 1.0 <= most < 20.0 * _MOST_ODD:
@@ -645,7 +645,7 @@ def _of_atoms(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
 
 
 def _dense(saddle: Saddle, total: Totals[float]) -> bool:
-    """Whether |M| is nil at frequencies far and wide.
+    """Return whether |M| is nil at frequencies far and wide.
 
     Atoms at nearly equal distances g bring M back near 2 pi/g, over some eight of the inverse deviation;
     the frequencies looked at are that dense, or no verdict is given.
@@ -676,7 +676,7 @@ def _level(saddle: Saddle, c: float, t: Floats) -> float:
 
 
 def confirmed(saddle: Saddle, line: Line, eps: float) -> bool:
-    """Whether a line through another place agrees."""
+    """Return whether a line through another place agrees."""
     t = line.total
     atomless = not any(law.losses.size for law, _ in saddle.parts)
     if isinstance(line, EvenLine) and t.third < 8.0 * t.variance**1.5 and atomless:

@@ -53,7 +53,7 @@ class Tabled(ABC):
 
     @abstractmethod
     def largest(self) -> Any:
-        """What no loss exceeds."""
+        """The largest loss."""
 
     @abstractmethod
     def seconds(self, levels: int) -> float:
@@ -174,13 +174,13 @@ class Branch:
 
     @cached_property
     def height(self) -> float:
-        """How far the axis may be shifted into the complex plane."""
+        """The distance by which the axis may be shifted into the complex plane."""
         most = min(self.smooth, 1.35 / self.steep)
         return min(most, _BESIDE) if self.curve else most
 
     @cached_property
     def whole(self) -> bool:
-        """Whether the axis is the whole line."""
+        """Return whether the axis is the whole line."""
         return -self.low == self.high == math.inf
 
     @cached_property
@@ -243,7 +243,7 @@ class Branch:
 
     @cached_property
     def _centres(self) -> tuple[float, float]:
-        """Where normal noise has its mass under Q and P, before any interval is cut out; rising."""
+        """The centres of normal noise under Q and P, before any interval is cut out; rising."""
         centre = self.linear / self.square
         shift = self.steep * math.copysign(1.0, self.slope) / self.square
         return min(centre, centre + shift), max(centre, centre + shift)
@@ -356,7 +356,7 @@ class Branch:
         return ends, x, log_p, loss
 
     def _graded(self, first: float, last: float, unit: float) -> Floats:
-        """From one x to another, dense next to where either law may have its mass or its loss bends."""
+        """Place points from one x to another, dense where a law may have its mass or its loss bends."""
         bends = [0.0] + [-math.log(float(o.rate)) for o in self.chain if isinstance(o, Sampled)]
         places = [
             *self.plain_where(np.array(bends)).tolist(),
@@ -420,7 +420,7 @@ class Branch:
 
 
 def rounding(losses: Floats, before: float) -> Floats:
-    """What atoms of these losses are off by at most, whose losses sampling made of up to `before`."""
+    """Bound the rounding error of atoms at these losses, which sampling made of losses up to `before`."""
     size = np.abs(losses)
     return np.asarray(4.0 * ULPS * size + ULPS * before * np.minimum(size, 1.0))
 

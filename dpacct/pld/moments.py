@@ -84,7 +84,7 @@ class Moments(Protocol):
         ...
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
-        """At one tilt, to rounding; `frequency`: up to which `even` will be asked for next."""
+        """Return the cumulants at one tilt, to rounding; `frequency`: the last one of a coming `even`."""
         ...
 
     def even(self, c: float, step: float, count: int) -> Complexes:
@@ -92,7 +92,7 @@ class Moments(Protocol):
         ...
 
     def upward(self, c: float, step: float, count: int) -> Complexes:
-        """As `even`, up to frequencies for which a rule on the axis would be too fine."""
+        """Evaluate `even`, also at frequencies for which a rule on the axis would be too fine."""
         ...
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
@@ -100,7 +100,7 @@ class Moments(Protocol):
         ...
 
     def noise(self, c: float, z: Complexes) -> Floats:
-        """What `log_ratio` at each z may be off by, by rounding: on a path off the axis sums cancel."""
+        """Bound the rounding error of `log_ratio` at each z: sums cancel on a path off the axis."""
         ...
 
     def lean(self, c: float) -> float:
@@ -371,7 +371,7 @@ class SummedMoments:
         return columns, np.array((mean, second))
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
-        """From the coarse rule."""
+        """Evaluate the coarse rule."""
         if self._top * float(np.maximum.reduce(cs)) < 300.0:
             w, (columns, base) = self._weights, self._columns
             y = np.multiply.outer(cs, self.coarse[0])
@@ -396,11 +396,11 @@ class SummedMoments:
         return math.log(np.add.reduce(self._weights)) - math.log1p(-self.law.infinite)
 
     def turned(self, c: float, t: Floats) -> Complexes:
-        """From the coarse rule."""
+        """Evaluate the coarse rule."""
         return Tilted(c, self.coarse).turned(t)
 
     def jump(self, c: float) -> tuple[float, float]:
-        """From the coarse rule."""
+        """Evaluate the coarse rule."""
         w, loss, _ = Tilted(c, self.coarse).weights
         size = np.abs(loss)
         square = w * size * size
@@ -413,7 +413,7 @@ class SummedMoments:
     # -- to rounding ---------------------------------------------------------------------------
 
     def log_moments(self, cs: Floats) -> Floats:
-        """From a rule that is fine enough for the least and the largest tilt together."""
+        """Evaluate a rule that is fine enough for the least and the largest tilt together."""
         low, high = min(self.low, float(cs.min())), max(self.high, float(cs.max()))
         if self._wide is None or self._wide[0] != (low, high):
             tilts = np.array([-1.0, 0.0, low, high])
@@ -442,15 +442,15 @@ class SummedMoments:
         return last
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
-        """From a rule made for this tilt."""
+        """Evaluate a rule made for this tilt."""
         return self.fine(c, frequency).cumulants
 
     def even(self, c: float, step: float, count: int) -> Complexes:
-        """From a rule made for this tilt and the last frequency."""
+        """Evaluate a rule made for this tilt and the last frequency."""
         return self.fine(c, step * count).even(step, count)
 
     def upward(self, c: float, step: float, count: int) -> Complexes:
-        """From nodes on paths where e^{itL} is damped."""
+        """Sum over nodes on paths where e^{itL} is damped."""
         frequency = step * count
         if frequency * self._turns < _MOST_TURNS:
             return self.even(c, step, count)
@@ -461,11 +461,11 @@ class SummedMoments:
 
     @cached_property
     def _turns(self) -> float:
-        """Of the loss over a panel, at most."""
+        """The largest change of the loss over a panel."""
         return max((b.panel * b.steep for b in self.law.branches), default=0.0)
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
-        """From the last rule, in blocks where there are many places."""
+        """Evaluate the last rule, in blocks where there are many places."""
         if z.size > 64 and z.size * self.coarse[0].size > _CHUNK:
             half = z.size // 2
             return np.concatenate((self.log_ratio(c, z[:half]), self.log_ratio(c, z[half:])))
@@ -484,7 +484,7 @@ class SummedMoments:
         return log1p(real + 1j * imag)
 
     def _damped(self, c: float, z: Complexes, frequency: float) -> Complexes:
-        """On paths where e^{itL} is damped, and all of it about the mean."""
+        """Sum about the mean over paths where e^{itL} is damped."""
         about = self.cumulants(c)
         loss, log_w = self._path(c, frequency)
         tabulated(z.size * loss.size)
@@ -502,7 +502,7 @@ class SummedMoments:
         return loss, log_w
 
     def noise(self, c: float, z: Complexes) -> Floats:
-        """Of the logs that the nodes' weights are exponentials of."""
+        """Bound the error that the rounded logs of the nodes' weights cause."""
         about = self.cumulants(c)
         loss, log_w = self._path(c, float(np.abs(z.imag).max()))
         logs = log_w + c * loss
@@ -516,7 +516,7 @@ class SummedMoments:
         return np.asarray(size / np.abs(1.0 + terms @ np.exp(logs - about.log_moment)))
 
     def lean(self, c: float) -> float:
-        """By which way the law's branches may be damped."""
+        """Return the lean of the paths on which the law's branches are damped, with its sign."""
         law = self.law
         low, high = law.range
         if not law.branches or (low > -math.inf and high < math.inf):
@@ -529,7 +529,7 @@ class SummedMoments:
         return (1.0 if high == math.inf else -1.0) * min(0.25, 0.4 * angle / most)
 
     def at_the_top(self, c: float) -> float:
-        """Of the coarse rule's nodes."""
+        """Return the tilted mass of the coarse rule's topmost nodes."""
         losses, log_w = self.coarse
         tilted = log_w + c * losses
         weight = np.exp(tilted - tilted.max())
@@ -552,7 +552,7 @@ class Unbent(ABC):
         """log(M(c + it)/M(c)) - itm at real t, m the mean at c."""
 
     def log_moments(self, cs: Floats) -> Floats:
-        """As `rough`."""
+        """Evaluate `rough`."""
         return self.rough(cs)[0]
 
     def jump(self, c: float) -> tuple[float, float]:
@@ -560,15 +560,15 @@ class Unbent(ABC):
         return 0.0, 0.0
 
     def even(self, c: float, step: float, count: int) -> Complexes:
-        """By `turned`."""
+        """Evaluate `turned`."""
         return self.turned(c, step * np.arange(count))
 
     def upward(self, c: float, step: float, count: int) -> Complexes:
-        """As `even`."""
+        """Evaluate `even`."""
         return self.even(c, step, count)
 
     def log_ratio(self, c: float, z: Complexes) -> Complexes:
-        """By `turned`: off the vertical nothing is known."""
+        """Evaluate `turned`: off the vertical nothing is known."""
         return self.turned(c, z.imag)
 
     def noise(self, c: float, z: Complexes) -> Floats:

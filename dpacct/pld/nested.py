@@ -367,7 +367,7 @@ class Nested(Source):
 
     @property
     def only_atoms(self) -> bool:
-        """Whether these are all there is."""
+        """Return whether these are all there is."""
         return self.atoms.size > 0
 
     @property

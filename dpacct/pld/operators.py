@@ -32,7 +32,7 @@ class Operator(Protocol):
         ...
 
     def limit(self, loss: float) -> float:
-        """Of a loss, which may be infinite."""
+        """Map a single loss, which may be infinite."""
         ...
 
     def undo(self, loss: Floats) -> Floats:
@@ -53,7 +53,7 @@ class Reversed:
         return -loss, log_q + loss
 
     def limit(self, loss: float) -> float:
-        """Of a loss, which may be infinite."""
+        """Map a single loss, which may be infinite."""
         return -loss
 
     def undo(self, loss: Floats) -> Floats:
@@ -80,7 +80,7 @@ class Sampled:
         return f.mixed_loss(self._rate if f is stable else self.rate, loss), log_q
 
     def limit(self, loss: float) -> float:
-        """Of a loss, which may be infinite."""
+        """Map a single loss, which may be infinite."""
         if math.isinf(loss):
             return loss if loss > 0.0 else math.log1p(-self._rate)
         return float(stable.mixed_loss(self._rate, np.array(loss)))
@@ -109,7 +109,7 @@ class Blended:
         return f.blended_loss(self.terms, loss), log_q
 
     def limit(self, loss: float) -> float:
-        """Of a loss, which may be infinite."""
+        """Map a single loss, which may be infinite."""
         with quiet():
             return float(stable.blended_loss(self.terms, np.array(loss)))
 
@@ -118,5 +118,5 @@ class Blended:
         return stable.unblended_loss(self.terms, loss)
 
     def moves(self, before: Floats, after: Floats) -> float:
-        """At most the steepest shift."""
+        """Return the steepest shift, which bounds all."""
         return max(multiple for _, multiple, _ in self.terms)

@@ -152,7 +152,7 @@ class Listed(Source):
 
     @property
     def pointed(self) -> bool:
-        """Whether there are atoms alone."""
+        """Return whether there are atoms alone."""
         return True
 
     @cached_property
@@ -179,7 +179,7 @@ class Listed(Source):
 
     @property
     def only_atoms(self) -> bool:
-        """Whether nodes can meet each of the losses."""
+        """Return whether nodes can meet each of the losses."""
         return self.points.low.size <= _FEW
 
     @property
@@ -217,7 +217,7 @@ class Listed(Source):
 
 
 def may_be_listed(sources: Sources) -> bool:
-    """Whether the outcomes of all steps together are few."""
+    """Return whether the outcomes of all steps together are few."""
     total = 1.0
     for source, count in sources:
         if not source.only_atoms or source.bracketed or count != round(count):

@@ -1,4 +1,4 @@
-"""What one release does to a unit, as data, and what each way of sampling makes of it.
+"""The pair of laws of one release, as data, and the pair that each way of sampling makes of it.
 
 A mechanism states its pair (with the unit, without it) before any sampling. This table has all the rest:
 
@@ -59,7 +59,7 @@ Ways = tuple[Source, ...]
 
 
 class Scheme(Enum):
-    """Which operators a release went through."""
+    """The sampling that a release went through."""
 
     PLAIN = "plain"
     POISSON = "poisson"
@@ -112,7 +112,7 @@ def _second_moment(source: Source) -> float:
 
 @dataclass(frozen=True)
 class Moments:
-    """What Renyi bounds ask of one release in one direction; `infinite`: P-mass that moments leave out."""
+    """Log moments of one release in one direction; `infinite`: P-mass that moments leave out."""
 
     log_moments: Callable[[Floats], Floats]
     infinite: float = 0.0
@@ -298,7 +298,7 @@ class Pair:
         return source.of.gaussian if isinstance(source, Cut) and len(self.ways) == 1 else None
 
     def _sampled_basis(self, theorem: Citation, of_gaussian: Citation) -> tuple[Citation, ...]:
-        """Of a sample, whose law has no closed form; laws that were composed before keep theirs."""
+        """Return the sources of a sample, whose law has no closed form; laws composed before keep theirs."""
         if ON_THE_SAMPLE in self.basis:
             return (*self.basis, theorem)
         kept = (line for line in self.basis if line not in (GAUSSIAN, LAPLACE))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Kept = npt.NDArray[np.bool_] | npt.NDArray[np.integer[Any]]
 
 ROUNDING = 8e-15
-"""What the logs of masses and losses are taken to be off by, unless a source knows better."""
+"""The assumed error of the logs of masses and losses, unless a source knows better."""
 # atoms that nodes can be made to meet
 MOST_ATOMS = 1 << 16
 # of a mass that is one minus a sum of others
@@ -71,7 +71,7 @@ class Pieces:
 
     @property
     def end_slip(self) -> float:
-        """What any `low` or `high` is off by at most."""
+        """The largest error of any `low` or `high`."""
         return float(np.max(self.slip, initial=0.0))
 
     def where(self, kept: Kept) -> Pieces:
@@ -263,12 +263,12 @@ class Source(ABC):
 
     @property
     def distribution(self) -> Summand | None:
-        """What contours take: the law by its moments; None where there are only pieces."""
+        """The law for contours, by its moments; None where there are only pieces."""
         return None
 
     @property
     def summed(self) -> Summand | None:
-        """What moments are those of, worth a contour or not; None where there are only pieces."""
+        """The law of which moments are taken, worth a contour or not; None where there are only pieces."""
         return self.distribution
 
     @property
@@ -283,22 +283,22 @@ class Source(ABC):
 
     @property
     def only_atoms(self) -> bool:
-        """Whether `atoms` (and infinite losses) are all there is."""
+        """Return whether `atoms` (and infinite losses) are all there is."""
         return False
 
     @property
     def pointed(self) -> bool:
-        """Whether all losses are atoms, given as they are where no edges are."""
+        """Return whether all losses are atoms, given as they are where no edges are."""
         return False
 
     @property
     def least(self) -> float:
-        """What no loss is below, under Q either; -inf where nothing is known."""
+        """A lower bound of every loss, under Q too; -inf where nothing is known."""
         return -math.inf
 
     @property
     def bracketed(self) -> bool:
-        """Whether the pieces differ for the two sides."""
+        """Return whether the pieces differ for the two sides."""
         return False
 
     @property
@@ -361,7 +361,7 @@ class Source(ABC):
 
     @property
     def ceiling(self) -> float:
-        """What no finite loss exceeds; inf where nothing is known."""
+        """An upper bound of the finite losses; inf where nothing is known."""
         return math.inf if self.summed is None else self.summed.range[1]
 
 
@@ -448,12 +448,12 @@ class Cut(Source):
 
     @property
     def only_atoms(self) -> bool:
-        """Whether `atoms` and infinite losses are all there is."""
+        """Return whether `atoms` and infinite losses are all there is."""
         return not self.of.branches and self.atoms.size > 0
 
     @property
     def pointed(self) -> bool:
-        """Whether there are atoms alone."""
+        """Return whether there are atoms alone."""
         return not self.of.branches
 
     @property

@@ -56,7 +56,7 @@ class Route:
         self._failed = (math.inf, -math.inf)
 
     def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """As of `Read`; value 0 where nothing was tried."""
+        """Return values and errors as `Read` does; value 0 where nothing was tried."""
         values, errors = np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
         probes, rest = np.unique([0, epsilons.size // 2, epsilons.size - 1]), slice(None)
         for part in (probes, rest):
@@ -117,7 +117,7 @@ class Profile:
         return values[inverse], errors[inverse]
 
     def _resolved(self, x: Floats, tolerance: float) -> tuple[Floats, Floats]:
-        """At rising epsilons outside all panels."""
+        """Resolve rising epsilons outside all panels."""
         values, errors = np.zeros(x.shape), np.zeros(x.shape)
         asked = np.union1d(self._alone, x)
         panels, most = deque([(0.0, self._top, 0, x.size)]), _MOST + len(self._readings)

@@ -161,7 +161,7 @@ class Expansion:
 
     @property
     def span(self) -> float:
-        """How far the tables of several jumps reach along the axis of the noise."""
+        """The length of the tables of several jumps along the axis of the noise."""
         return self._jumps.span
 
     def _rule(self, k: Index) -> Rule:
@@ -454,7 +454,7 @@ class Question:
             return 0.0
 
     def surely_below(self, log_target: float, epsilon: float) -> bool:
-        """Whether delta(epsilon) is shown to be below e^log_target."""
+        """Return whether delta(epsilon) is shown to be below e^log_target."""
         if epsilon >= self.top or self.bound(epsilon) < log_target - 1e-9:
             return True
         log_delta = self.log_delta(epsilon)

@@ -1,4 +1,4 @@
-"""What the expansion over rare large losses asks of a law: its losses below a level, its tail above.
+"""The laws that the expansion over rare large losses takes: losses below a level, and the tail above.
 
 A release on a sample of rate q has L = log(1 - q + q e^l), with l that of the release itself. Above any y > 0
 
@@ -104,12 +104,12 @@ class SampledLaw:
 
     @cached_property
     def law(self) -> LossDistribution:
-        """On the sample, before any mirror."""
+        """The law on the sample, before any mirror."""
         return self.release.sampled(self.rate)
 
     @cached_property
     def branch(self) -> Branch:
-        """Of that law."""
+        """The branch of that law."""
         return self.law.branches[0]
 
     def loss(self, x: Array) -> Array:

@@ -60,7 +60,7 @@ def log_sum(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class ScaledCumulants:
-    """Of one common loss, tilted: log of its mass, mean, and higher cumulants over scale^j."""
+    """Cumulants of one common loss, tilted: log of its mass, mean, and higher ones over scale^j."""
 
     log: float
     mean: float
@@ -191,7 +191,7 @@ class Jumps:
 
     @property
     def span(self) -> float:
-        """From the level to the top, in that coordinate in which everything is smooth."""
+        """The distance from the level to the top, in the coordinate in which everything is smooth."""
         return float(self._edges[-1] - self._edges[0])
 
     def _place(self, y: Array) -> Array:
@@ -251,7 +251,7 @@ class Jumps:
         return self._integrated(k, j, f, (self.laws[i].log_h(rest), self.laws[i].log_d(rest)), y1)
 
     def _interpolation(self, y1: Array) -> list[tuple[int, npt.NDArray[np.intp], Array]]:
-        """For each panel with some of these y1: which they are, and barycentric weights."""
+        """Return each panel's share of these y1: their indices, and barycentric weights."""
         place = self._place(y1).ravel()
         panel = np.clip(np.searchsorted(self._edges, place) - 1, 0, self._edges.size - 2)
         parts = []
@@ -300,7 +300,7 @@ class Jumps:
         return self._tables[k]
 
     def _last_coefficients(self, values: Array) -> float:
-        """Of the Chebyshev series on each panel: what the first one left out is about."""
+        """Return the size of the last Chebyshev coefficients: about what the first omitted one is."""
         t = math.pi * (np.arange(self._order) + 0.5) / self._order
         rows = np.cos(np.multiply.outer(np.arange(self._order - 3, self._order), t)) * (
             2.0 / self._order
@@ -354,7 +354,7 @@ def line(saddle: Saddle, y: float, about: float = math.inf, most: int = MOST) ->
 
 
 def _reach(saddle: Saddle, total: Totals[float], most: int) -> int:
-    """For how many nodes the integrand matters, by rules that are fine enough; too many if none are."""
+    """Return the number of nodes at which the integrand matters; too many if no rule is fine enough."""
     c, step, count = total.c, saddle.plan.step, _FIRST
     # a law that ends at its level falls as 1/t: a product of few of them is not there within so many nodes
     if sum(n for _, n in saddle.moments) * math.log1p(step * most / c) < -math.log(
@@ -407,7 +407,7 @@ class Above(Unbent):
         return (log + np.log(-np.expm1(-nats)), mean + rest * first, variance), nats, rest * first
 
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
-        """From the coarse rules."""
+        """Evaluate the coarse rules."""
         return self._sums(cs, [(n, part.rough(cs), part.coarse) for part, n in self.parts])[0]
 
     def _fine(self, c: float, frequency: float) -> tuple[Sums, Floats, Floats]:
@@ -421,16 +421,16 @@ class Above(Unbent):
         return self._sums(np.array([c]), parts)
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
-        """From rules made for this tilt."""
+        """Evaluate rules made for this tilt."""
         return Cumulants(*(float(value[0]) for value in self._fine(c, frequency)[0]))
 
     def turned(self, c: float, t: Floats) -> Complexes:
-        """From the coarse rules."""
+        """Evaluate the coarse rules."""
         made = [(Tilted(c, part.coarse), n) for part, n in self.parts]
         return self._turned(c, t, made, 0.0, lambda of: of.turned(t))
 
     def even(self, c: float, step: float, count: int) -> Complexes:
-        """From rules made for this tilt and the last frequency."""
+        """Evaluate rules made for this tilt and the last frequency."""
         t, far = step * np.arange(count), step * count
         made = [(part.fine(c, far), n) for part, n in self.parts]
         return self._turned(c, t, made, far, lambda of: of.even(step, count))
@@ -475,7 +475,7 @@ class Largest(Saddle):
 
 
 def valley(law: SampledLaw, level: float, c: float) -> float | None:
-    """Where the density tilted by c is lowest between common losses and a rise beyond them, to the level."""
+    """Locate the minimum of the density tilted by c between common losses and a rise beyond them."""
     low, high = law.branch.extent
     losses, log_q = law.branch.at(
         np.linspace(low, min(float(law.place(np.array(level))), high), 800)

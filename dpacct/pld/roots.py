@@ -1,4 +1,4 @@
-"""Where a falling function is 0: two numbers on either side of it, closed in; and the valley of another.
+"""Roots of falling functions, enclosed by two numbers that close in; and the minimum of a valley.
 
 Two loops do all of it. `_reached` walks from a start to where the sign differs, `_closed_in` narrows the two
 ends. A function falls along an `Axis` on which it is nearly a line. What comes back is no mere root: at one
@@ -21,7 +21,7 @@ _MOST = 200
 # how far beyond a secant's root the next trial lies, so that the other end closes in too: a share of the step
 _BEYOND = 0.02
 HAIR = 0.3
-"""And a share of the accepted width."""
+"""The overshoot of a trial beyond the expected root, as a share of the accepted width."""
 # of so many trials the last one halves, unless steps or the distance of the ends have shrunk to this share
 _OFTEN, _CLOSER = 3, 0.25
 # how far beyond a line's root a walk steps, and what is left of a slope that did not reach
@@ -40,7 +40,7 @@ class Axis(NamedTuple):
 LINEAR = Axis(float, float)
 LOG = Axis(math.log, math.exp)
 LOG_DOWN = Axis(lambda x: -math.log(x), lambda u: math.exp(-u))
-"""Of a function that rises with the number."""
+"""The axis for a function that rises with the number."""
 _DOWN = Axis(lambda x: -x, lambda u: -u)
 _WHOLE_LOG_DOWN = Axis(LOG_DOWN.place, lambda u: float(round(math.exp(-u))))
 _WHOLE_DOWN = Axis(_DOWN.place, lambda u: float(round(-u)))
@@ -71,7 +71,7 @@ class _Asked:
         self.read, self.axis, self.low, self.high = read, axis, low, high
 
     def number(self, u: float) -> float:
-        """Of a place: none beyond the ends, which are themselves whatever their logarithms round to."""
+        """Return the number of a place; beyond the ends, the ends themselves."""
         return min(max(self.axis.number(u), self.low), self.high)
 
     def at(self, number: float) -> _Place:
@@ -164,7 +164,7 @@ def falls(
     least: float = 0.0,
     hair: float = HAIR,
 ) -> Ends:
-    """Where a function that falls along the axis is 0, looked for from a start.
+    """Enclose the root of a function that falls along the axis, from a start.
 
     `slope` < 0: about its slope there, along the axis. `accepted`: of two places, how far apart they may
     stay; `hair`: the share of that by which trials lie beyond where the root is thought to be. The first

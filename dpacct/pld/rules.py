@@ -31,7 +31,7 @@ _SHIFTS, _RISE = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.
 
 
 def _live(values: Floats, loss: Floats, scale: float) -> Bools:
-    """Where any of these logs of integrands matters, as it is or weighted by the square of the loss."""
+    """Mark where any of these logs of integrands matters, weighted by the squared loss or not."""
     with quiet():
         small = 2.0 * np.log(np.minimum(scale * np.abs(loss) + 1e-300, 1.0))
     both = np.concatenate((values, values + small))
@@ -40,7 +40,7 @@ def _live(values: Floats, loss: Floats, scale: float) -> Bools:
 
 
 def _shift(branch: Branch, x: Floats, c: float) -> float:
-    """How far a path may leave the axis where the law is tilted by c: sums on it hardly cancel.
+    """Return the largest shift of a path off the axis at tilt c that keeps sums from cancelling.
 
     `x`: places that hold the tilted law. Off the axis a steep tilt grows as fast as it falls along it.
     """
@@ -88,7 +88,7 @@ class Panels:
         return loss, log_q + loss + log_w
 
     def _shift(self, c: float) -> float:
-        """How far the path of `damped` leaves the axis at most."""
+        """Return the largest distance of `damped`'s path from the axis."""
         return _shift(self.branch, self._scan(np.array([c]), max(1.0, c))[0], c)
 
     def _panels(
@@ -216,7 +216,7 @@ class Even:
         return self._at(reached, max(1.0, c), step, shift)
 
     def _shift(self, c: float) -> float:
-        """How far the line of `damped` is off the axis."""
+        """Return the distance of `damped`'s line from the axis."""
         return _shift(self.branch, self.x, c)
 
     def _values(self, tilts: Floats) -> Floats:

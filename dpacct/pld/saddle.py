@@ -34,7 +34,7 @@ class Totals(Generic[Number]):
 
     @property
     def skewed(self) -> bool:
-        """Whether rare large losses lead at this tilt: then a line has to be confirmed by another."""
+        """Return whether rare large losses lead at this tilt: then a line has to be confirmed by another."""
         return bool(self.third > 1.5 * self.variance**1.5)
 
     @cached_property
@@ -77,7 +77,7 @@ class Totals(Generic[Number]):
 
 
 class Plan(NamedTuple):
-    """How the vertical is to be summed for an epsilon: its step, and how many nodes matter."""
+    """The sum along the vertical for an epsilon: its step, and the number of nodes that matter."""
 
     eps: float
     step: float
@@ -144,7 +144,7 @@ class Saddle:
         return Totals(c, log_moment, mean, variance, third)
 
     def rough(self, cs: Floats) -> Totals[Floats]:
-        """At many tilts, good enough to search with."""
+        """Return the totals at many tilts, good enough to search with."""
         log_moment, mean, variance = np.zeros((3, cs.size))
         for moments, n in self.moments:
             parts = moments.rough(cs)
@@ -190,7 +190,7 @@ class Saddle:
     def _search(
         self, gap: Gap, c: float, cs: Floats | None = None
     ) -> tuple[float, float, tuple[float, float]]:
-        """Where `gap`, which rises with the tilt, is 0; the curvature there, and the two tilts beside it."""
+        """Solve `gap` = 0, which rises with the tilt; return root, curvature, and the tilts beside it."""
         if cs is None and self.warm:
             cs = c * _WARM
         turns, rising = 0, True
@@ -298,7 +298,7 @@ def atomic_share(law: Summand, moments: Moments, c: float) -> float:
 
 
 def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
-    """For how many nodes the integrand matters: its decay at some frequencies, by the coarse rule.
+    """Return the number of nodes at which the integrand matters, from its decay by the coarse rule.
 
     Atoms bring |M| back between these frequencies, up to their share of it: beside a law that has none
     they are granted that share throughout.

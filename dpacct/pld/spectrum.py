@@ -93,7 +93,7 @@ def _by_run(places: Places, weights: Floats, count: float) -> tuple[float, float
 
 
 def _angle(weights: Floats, at: Floats | Places, count: float) -> float:
-    """From where on the first bound is nil."""
+    """Return the angle from which on the first bound is nil."""
     # count * log|z|^2 / 2 <= -(2/pi^2) count theta^2 m^2 v, which is -NIL from this theta on
     mass = float(weights.sum())
     mean = float(weights @ at) / mass
@@ -186,7 +186,7 @@ class Spectrum:
 
     @property
     def sparse(self) -> bool:
-        """Whether only some frequencies are there."""
+        """Return whether only some frequencies are there."""
         return self.kept.size < self.length // 2 + 1
 
     @cached_property
@@ -197,7 +197,7 @@ class Spectrum:
 
     @cached_property
     def double(self) -> Floats:
-        """How often a frequency counts, over the length: once, or with its mirror image."""
+        """The weight of each frequency over the length: once, or with its mirror image."""
         double = np.full(self.kept.shape, 2.0 / self.length)
         double[(self.kept == 0) | (2 * self.kept == self.length)] = 1.0 / self.length
         return double
@@ -240,12 +240,12 @@ class Spectrum:
 
     @cached_property
     def _phases(self) -> Floats:
-        """How many units of rounding each power of the transform is off by."""
+        """The rounding error of each power of the transform, in units."""
         turns = sum((part.count * np.abs(part.log) for part in self.parts), np.zeros(1))
         return np.asarray(4.0 * UNIT * (1.0 + turns) * np.abs(self.values))
 
     def rounding(self) -> tuple[float, float]:
-        """What masses may be off by: at each place, and in l2 over all places.
+        """Bound the error of masses: at each place, and in l2 over all places.
 
         docs/theory/lattice.md, Rounding. An error e_k of z_k becomes n e_k Z_k / z_k, which is summed over
         k by Cauchy and Schwarz; `double` counts the frequencies that a real transform leaves out.

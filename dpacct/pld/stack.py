@@ -68,7 +68,7 @@ class Stack:
 
     @classmethod
     def of(cls, laws: Sequence[tuple[Floats, Floats, float]], count: Floats) -> Stack:
-        """From rows of different lengths: (losses, log P-masses, P-mass at infinity)."""
+        """Stack rows of different lengths: (losses, log P-masses, P-mass at infinity)."""
         width = max(losses.size for losses, _, _ in laws)
         rows = np.zeros((len(laws), width))
         masses = np.full((len(laws), width), -math.inf)

@@ -17,7 +17,7 @@ from flint import acb, arb, ctx, fmpq
 from dpacct.errors import NotCertified
 
 Exact = Fraction | int | float
-"""What a ball is made of, with no error beyond the working precision; a float is binary."""
+"""An exact number that becomes a ball to working precision; a float is binary."""
 # of a fraction's numerator and denominator: about 10^300000
 _MOST_BITS = 1_000_000
 
@@ -116,7 +116,7 @@ def demand(holds: bool, choice: str) -> None:
 
 
 def real(value: object) -> bool:
-    """Whether a value is a number, finite, and no text or truth value.
+    """Return whether a value is a number, finite, and no text or truth value.
 
     >>> real(0.5), real(math.nan), real("1"), real(True)
     (True, False, False, False)
@@ -127,12 +127,12 @@ def real(value: object) -> bool:
 
 
 def positive(value: object) -> bool:
-    """Whether a value is a number above 0."""
+    """Return whether a value is a number above 0."""
     return real(value) and isinstance(value, int | float) and value > 0
 
 
 def whole(value: object, least: int, most: int = MOST_TERMS) -> bool:
-    """Whether a value is a whole number in [least, most].
+    """Return whether a value is a whole number in [least, most].
 
     >>> whole(3, 1), whole(3.0, 1), whole(True, 1), whole(0, 1)
     (True, False, False, False)

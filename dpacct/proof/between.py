@@ -239,7 +239,7 @@ def by_draws(law: Step, count: int, epsilon: arb) -> arb | None:
 def _number(
     step: Spaced, power: Sequence[arb_poly], sizes: tuple[int, int, int, int], depth: arb
 ) -> arb:
-    """What exactly k losses between the atoms contribute, binom(T, k) and e^{eps/2} left out."""
+    """Return the contribution of exactly k losses between the atoms, without binom(T, k) and e^{eps/2}."""
     k, count, last, most = sizes
     masses = _lattice(step.atoms, count - k, last)
     full, span = step.between**k, k * (len(step.atoms) - 1) * step.gap

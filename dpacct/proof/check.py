@@ -52,7 +52,7 @@ _BROKEN = (
     MemoryError,
     RecursionError,
 )
-"""What a proof that is none may raise."""
+"""The errors that a malformed proof may raise."""
 
 
 def decimal(value: Fraction, digits: int, up: bool) -> str:
@@ -104,7 +104,7 @@ class Claim:
         return cls(**fields)
 
     def holds(self) -> bool:
-        """Whether the proof, evaluated again, gives the bound; raises `TooCostly`."""
+        """Return whether the proof, evaluated again, gives the bound; raises `TooCostly`."""
         directions = laws_of(self.plan, self.adjacency, self.side)
         if self.direction not in range(len(directions)):
             return False
@@ -129,7 +129,7 @@ class Claim:
         return enclosure.lower > bound if self.relation == MORE else enclosure.lower >= bound
 
     def _as_written(self, terms: dict[str, arb]) -> bool:
-        """Whether the sum and the error terms that are written down are those of the proof."""
+        """Return whether the sum and the error terms that are written down are those of the proof."""
         if set(self.terms) != set(terms):
             return False
         try:
@@ -139,7 +139,7 @@ class Claim:
 
 
 def _agrees(name: str, written: arb, value: arb) -> bool:
-    """Whether what is written of a term is true: a sum lies in it, an error is no more, nor far less."""
+    """Return whether a stated term is true: it holds the sum, and its error is at least the true one."""
     if not written.is_finite():
         return False
     if name.endswith("sum"):
@@ -195,7 +195,7 @@ def exact_text(value: Fraction) -> str:
 
 KIND = "dpacct-certificate"
 SCHEMA = 2
-"""Of what is written; of a file of schema 1 each statement is proved anew, and its evidence is not read."""
+"""The format that is written; the statements of a file of schema 1 are proved anew, its evidence unread."""
 QUESTIONS = {
     "delta": {"epsilon"},
     "epsilon": {"delta"},
@@ -261,7 +261,7 @@ def check(contents: Any, *, independent: bool = False) -> list[tuple[str, bool]]
 
 
 def about(contents: Mapping[str, Any]) -> list[str]:
-    """What a certificate is about, a line each: the interval, the question, the plans, the adjacency.
+    """Describe a certificate, a line each: the interval, the question, the plans, the adjacency.
 
     Plans are written anew, for a file may hold any text; raises `InvalidArgument`.
     """
@@ -301,7 +301,7 @@ def _again(claim: Claim, *, old: bool) -> tuple[str, bool]:
 
 
 def _proved_anew(claim: Claim) -> bool:
-    """Whether a search proves a statement of schema 1; raises `TooCostly`."""
+    """Return whether a search proves a statement of schema 1; raises `TooCostly`."""
     from .direction import Direction
 
     directions = laws_of(claim.plan, claim.adjacency, claim.side)
@@ -349,7 +349,7 @@ def _independently(claim: Claim) -> tuple[str, bool]:
 
 
 def _ends(contents: Mapping[str, Any], claims: Sequence[Claim]) -> list[tuple[str, bool]]:
-    """Whether the claims imply the upper and the lower end."""
+    """Return whether the claims imply the upper and the lower end."""
     question = contents["question"]
     lower, upper = number(contents["lower"]), number(contents["upper"])
     if len({claim.adjacency for claim in claims}) != 1:
@@ -381,7 +381,7 @@ def _ends(contents: Mapping[str, Any], claims: Sequence[Claim]) -> list[tuple[st
 
 
 def _stated(question: Mapping[str, Any], safe: Fraction, unsafe: Fraction) -> bool:
-    """Whether the two plans are one plan, with the parameter at the safe and at the other end."""
+    """Return whether the two plans are one plan, with the parameter at the safe and at the other end."""
     meets, fails = str(question["meets"]), str(question["fails"])
     if question["parameter"] == "steps":  # one step is not written as a repetition
         releases = [list(from_json(run).releases()) for run in (meets, fails)]
@@ -412,7 +412,7 @@ def _differences(a: Any, b: Any, key: str = "") -> Iterator[tuple[str, Any, Any]
 
 
 def _bounded(claims: Sequence[Claim], epsilon: Fraction, target: Fraction) -> bool:
-    """Whether every dominating direction is claimed to have delta(epsilon) <= target."""
+    """Return whether every dominating direction is claimed to have delta(epsilon) <= target."""
     if not claims:
         return False
     count = len(sides(claims[0].plan, claims[0].adjacency).upper)
@@ -436,7 +436,7 @@ def _realised(claims: Sequence[Claim], epsilon: Fraction) -> Iterator[Claim]:
 
 
 def _reached(claims: Sequence[Claim], epsilon: Fraction, target: Fraction) -> bool:
-    """Whether some realised direction is claimed to have delta(epsilon) >= target."""
+    """Return whether some realised direction is claimed to have delta(epsilon) >= target."""
     return any(
         c.relation in (AT_LEAST, MORE) and number(c.bound) >= target
         for c in _realised(claims, epsilon)
@@ -444,7 +444,7 @@ def _reached(claims: Sequence[Claim], epsilon: Fraction, target: Fraction) -> bo
 
 
 def _exceeded(claims: Sequence[Claim], epsilon: Fraction, target: Fraction) -> bool:
-    """Whether some realised direction is claimed to have delta(epsilon) > target.
+    """Return whether some realised direction is claimed to have delta(epsilon) > target.
 
     Equality would not do: delta may stay at its target over a stretch of epsilons.
     """

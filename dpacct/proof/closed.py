@@ -1,4 +1,4 @@
-"""What is proven of a composition without a contour: lattices, closed forms, ceilings, moment bounds.
+"""Proofs of a composition without a contour: lattices, closed forms, ceilings, moment bounds.
 
 Losses on a lattice, any number of steps: let the summed loss take the values x_j = base + j d. With
 h = 2 pi/(N d), u the first x_j above eps and
@@ -52,7 +52,7 @@ class Period:
 
 @dataclass(frozen=True)
 class Places:
-    """Where the losses of a composition lie: base + j unit, and each law's masses by j."""
+    """The losses of a composition on a lattice: base + j unit, and each law's masses by j."""
 
     base: arb
     unit: arb
@@ -192,7 +192,7 @@ def discrete(laws: Laws) -> Discrete:
 
 
 def outcomes(laws: Discrete) -> int:
-    """How many points their composition has."""
+    """Return the number of points of their composition."""
     return count_outcomes([(len(step.law().atoms), count) for step, count in laws])
 
 
@@ -222,7 +222,7 @@ def top_outcome(laws: Laws, epsilon: arb) -> arb:
 
 
 def has_closed_form(laws: Laws, slow: bool = True) -> bool:
-    """Whether one formula may give delta; of many Laplace steps only where slow ones are allowed."""
+    """Return whether one formula may give delta; of many Laplace steps only where slow ones are allowed."""
     if len(laws) == 1:
         law, count = laws[0]
         if count == 1:
@@ -240,7 +240,7 @@ def has_closed_form(laws: Laws, slow: bool = True) -> bool:
 
 
 def _of_three(steps: Discrete) -> bool:
-    """Whether one law is repeated, with three losses."""
+    """Return whether one law is repeated, with three losses."""
     return len(steps) == 1 and len(steps[0][0].law().atoms) == 3
 
 

@@ -43,7 +43,7 @@ _DROWNED = 12.0  # nats by which less is expected where a value drowned in its e
 _VALLEY = 40.0  # nats above delta at the saddle: a valley lies between near and far draws
 _SHORT = 0.15  # seconds that a line may take before a split is looked for
 _GIVES_UP = ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError
-"""What floats may raise where they know no answer."""
+"""The errors that floats may raise where they have no answer."""
 _NOTHING = Fraction(1, 10**1000)
 _ROUNDING = 2.0**-30  # of an error's radius
 
@@ -90,7 +90,7 @@ class Direction:
 
     @property
     def computed(self) -> bool:
-        """Whether the engine has more digits of a plan than a grid would prove."""
+        """Return whether the engine has more digits of a plan than a grid would prove."""
         solved = None if self.fine else self._asked(lambda engine: engine.log_delta(1.0))
         return solved is not None and solved.resolved
 
@@ -125,7 +125,7 @@ class Direction:
         return [(FloatLaw(step), count) for step, count in self.laws]
 
     def _on_lattice(self) -> LatticeSeeker | None:
-        """Where many outcomes lie on a lattice; None where they are few, or on none."""
+        """Seek on the lattice of many outcomes; None where they are few, or on none."""
         steps = discrete(self.laws)
         with precision(96):
             if not steps or outcomes(steps) <= FEW_OUTCOMES or places(steps) is None:
@@ -138,7 +138,7 @@ class Direction:
             return largest_loss(self.laws)
 
     def _beyond_all(self, epsilon: Fraction) -> bool:
-        """Whether no loss exceeds epsilon."""
+        """Return whether no loss exceeds epsilon."""
         with precision(_EDGE_BITS):
             if not self._largest <= ball(epsilon):
                 return False
@@ -151,7 +151,7 @@ class Direction:
 
     @property
     def closed(self) -> bool:
-        """Whether a closed form gives delta."""
+        """Return whether a closed form gives delta."""
         return has_closed_form(self.laws, self._slow)
 
     def _closed(self, epsilon: Fraction, width: float) -> Enclosure:
@@ -268,7 +268,7 @@ class Direction:
     def decide(
         self, epsilon: Fraction, target: Fraction, *, only_edge: bool = False
     ) -> bool | None:
-        """Whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
+        """Return whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
         verdict = self._at_the_edge(epsilon, target)
         if verdict is not None or only_edge:
             return verdict
@@ -311,7 +311,7 @@ class Direction:
             return None
 
     def float_epsilons(self, log_target: float) -> tuple[float, ...]:
-        """Where a search for epsilon at this log delta may start, the likeliest first; perhaps nan.
+        """Return starts of a search for epsilon at this log delta, the likeliest first; perhaps nan.
 
         The fast engine's, or the saddle's of many steps with a closed form, which is cheap to read again.
         Else the saddle's, within the ends that the engine has, and the lower one of these.
@@ -362,7 +362,7 @@ class Direction:
         return guess if 1.0 / 3.0 < tilt / guess < 3.0 else tilt
 
     def at_most(self, epsilon: Fraction, target: Fraction) -> bool:
-        """Whether a cheap bound, eq. (10), proves delta(epsilon) <= target."""
+        """Return whether a cheap bound, eq. (10), proves delta(epsilon) <= target."""
         if self._beyond_all(epsilon):
             return True
         if self.closed or self._lattice is not None:

@@ -40,7 +40,7 @@ class _Account:
     allowed: float
     left: float
     kept: set[Hashable] = field(default_factory=set)
-    """What was charged once for all that uses it."""
+    """The work that is charged once for all that uses it."""
 
 
 _ACCOUNT: ContextVar[_Account | None] = ContextVar("proof_effort", default=None)
@@ -68,7 +68,7 @@ def allowance(seconds: float) -> Iterator[None]:
 
 
 def insisted() -> bool:
-    """Whether a proof was asked for by name."""
+    """Return whether a proof was asked for by name."""
     account = _ACCOUNT.get()
     return account is None or account.allowed >= FORCED
 

@@ -50,7 +50,7 @@ class Window:
 
     @property
     def lone(self) -> bool:
-        """Whether there are near draws only."""
+        """Return whether there are near draws only."""
         return self.near == self.end
 
 
@@ -123,7 +123,7 @@ def given_up(step: Step, window: Window) -> arb:
 
 @dataclass(frozen=True)
 class Split:
-    """Which law of the plan is split, and where."""
+    """The law of a plan that is split, and its window."""
 
     laws: Laws
     which: int
@@ -144,7 +144,7 @@ class Split:
 
     @property
     def lone(self) -> bool:
-        """Whether there are no far draws at all, only such as are given up."""
+        """Return whether there are no far draws at all, only such as are given up."""
         return self.window.lone
 
     def pieces(self, far: int | None) -> Laws:
@@ -160,7 +160,7 @@ class Split:
         return *zip(parts, (near, hit), strict=True), *others
 
     def ways(self, far: int) -> arb:
-        """How many choices of the far draws there are: binom(T, k)."""
+        """Return the number of choices of the far draws: binom(T, k)."""
         return arb(self.count).bin(far)
 
     def log_term(self, far: int, c: float, rules: Rules) -> arb:
@@ -175,11 +175,11 @@ class Split:
         return log + self.ways(most + 1).log()
 
     def given_up(self) -> arb:
-        """What the draws beyond the window's end add at most."""
+        """Bound what the draws beyond the window's end add."""
         return (self.count * given_up(self.step, self.window)).upper()
 
     def too_much(self) -> arb:
-        """What F's draws below the half-line's start add at most, eq. (24)."""
+        """Bound what F's draws below the half-line's start add, eq. (24)."""
         if self.lone or not self.step.symmetric:
             return arb(0)
         start = ball(self.step.mu_squared).sqrt() / 2

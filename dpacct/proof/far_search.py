@@ -1,4 +1,4 @@
-"""Where to split a law into near and far draws, and a contour for each number of far draws: no proof."""
+"""The search for a split into near and far draws, with a contour for each number of far draws: no proof."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float) -> arb:
 
 
 def within(laws: Laws, epsilon: Fraction, bound: Fraction, c: float) -> bool | None:
-    """Whether delta(epsilon) <= bound (True) or > bound (False) is proved; None where neither is."""
+    """Return whether delta(epsilon) <= bound (True) or > bound (False) is proved; None where neither is."""
     with precision(_BITS):
         e, y, stated = ball(epsilon), arb(c), [(step.law(), count) for step, count in laws]
         kept = math.prod(((1 - law.infinite) ** count for law, count in stated), start=arb(1))

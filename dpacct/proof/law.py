@@ -57,7 +57,7 @@ class Shape(Protocol):
 
     @property
     def growth(self) -> arb:
-        """How fast it may grow off the axis."""
+        """The rate at which it may grow off the axis."""
         ...
 
     def __call__(self, z: Any) -> Any:

@@ -99,7 +99,7 @@ def power(moment: acb, count: int) -> acb:
 
 
 class Aliased(ABC):
-    """What a sum over the line Re s = c has besides delta: copies of it, `period` apart, eq. (2)."""
+    """The copies of delta that a sum over the line Re s = c includes, `period` apart, eq. (2)."""
 
     def __init__(self, c: float, up: float, down: float, period: arb) -> None:
         self.c, self._up, self._down, self._period = arb(c), arb(up), arb(down), period

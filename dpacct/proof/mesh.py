@@ -42,7 +42,7 @@ _LESS = (
 
 @dataclass(frozen=True)
 class Cells:
-    """Of one law: the cells that it is cut into; of a nested one `inner`, the grid of what it runs."""
+    """The cells into which a law is cut; `inner` is the grid of a nested law's plan."""
 
     low: int
     high: int
@@ -243,7 +243,7 @@ def _whole(mass: arb, bits: int, *, up: bool) -> int:
 
 
 class Rounding:
-    """From a law to masses of the grid's points within its cells."""
+    """Rounds a law to masses of the grid's points within its cells."""
 
     def __init__(self, mesh: Mesh, cells: Cells) -> None:
         self._up, self._unit, self._bits = mesh.up, arb(mesh.unit), mesh.bits
@@ -393,7 +393,7 @@ class Heap:
         return float(((self.p / self.q).log() / unit).mid())
 
     def excess(self, level: arb) -> arb:
-        """Of P-mass over what the Q-mass has at this X."""
+        """Return the P-mass in excess of the Q-mass at this X."""
         return self.p - self.q * level
 
     def take(self, other: Heap, share: arb) -> None:

@@ -75,7 +75,7 @@ def _shares(points: Sequence[Point], count: int) -> list[Point]:
 
 
 def count_outcomes(sizes: Sequence[tuple[int, int]]) -> int:
-    """How many points compositions of (outcomes, draws) have, no two taken for one."""
+    """Return the number of points in compositions of (outcomes, draws), no two taken for one."""
     return math.prod(math.comb(draws + outcomes - 1, draws) for outcomes, draws in sizes)
 
 

@@ -1,4 +1,4 @@
-"""From a plan to its laws in balls: the mechanisms' base pairs, from exact numbers, and how each is sampled.
+"""The laws of a plan in balls: the mechanisms' base pairs, from exact numbers, and their sampling.
 
 A certificate's plan is read from the text that it carries. A base pair is the formula that the float engine
 evaluates too (`Mechanism.stated`), here in balls; no float of the engine enters a proof.
@@ -61,27 +61,27 @@ class Step:
 
     @property
     def normal(self) -> bool:
-        """Whether it is an unsampled Gaussian step, whose moments are closed."""
+        """Return whether it is an unsampled Gaussian step, whose moments are closed."""
         return self.stated is normal and self.rate == 1
 
     @property
     def spaced(self) -> bool:
-        """Whether it is a Laplace step: atoms at both ends, or at 0, and a density between them."""
+        """Return whether it is a Laplace step: atoms at both ends, or at 0, and a density between them."""
         return self.stated is laplace
 
     @property
     def splittable(self) -> bool:
-        """Whether it has near and far draws: Gaussian noise, in the direction that favours P."""
+        """Return whether it has near and far draws: Gaussian noise, in the direction that favours P."""
         return self.stated is normal and self.sampled in (remove, exchange) and self.rate < 1
 
     @property
     def symmetric(self) -> bool:
-        """Whether it is a pair of a sample of fixed size, and its own mirror image."""
+        """Return whether it is a pair of a sample of fixed size, and its own mirror image."""
         return self.sampled is exchange
 
     @property
     def mu_squared(self) -> Fraction:
-        """Of Gaussian noise: (sensitivity / standard deviation)^2."""
+        """The squared shift of Gaussian noise: (sensitivity / standard deviation)^2."""
         demand(self.stated is normal, "a step without Gaussian noise")
         return Fraction(self.numbers[0])
 
@@ -119,7 +119,7 @@ class Nested(Step):
 
     @property
     def listed(self) -> bool:
-        """Whether its losses are few, and so exact; else it is known on a grid alone, from two sides."""
+        """Return whether its losses are few, and so exact; else a grid bounds them from two sides."""
         if self.sampled is exchange or on_grid(self.parts):
             return False  # C_q asks which losses are 0, and a sum of balls does not say
         laws = [(step.law(), count) for step, count in self.parts]
@@ -141,7 +141,7 @@ class Nested(Step):
 
 
 def on_grid(laws: Laws) -> bool:
-    """Whether the sum of some laws is known on a grid alone."""
+    """Return whether the sum of some laws is known on a grid alone."""
     alone = sum(count for _, count in laws) == 1
     return any(
         (step.tabled and not alone) or (isinstance(step, Nested) and not step.listed)
@@ -220,7 +220,7 @@ _AROUND: Mapping[str, tuple[Callable[[Law, arb], Law], ...]] = {
     "without-replacement": (exchange,),
     "participation": (coin,),
 }
-"""What a sampler does to a composition's laws, in each direction."""
+"""The operators that a sampler applies to a composition's laws, one for each direction."""
 
 
 def _nested(leaf: SampledRelease | NestedRelease, adjacency: Adjacency) -> BallPairs:

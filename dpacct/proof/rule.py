@@ -100,7 +100,7 @@ class BranchRule:
 
 @dataclass(frozen=True)
 class Rule:
-    """Of one law: each branch's, and where asked for a shift `lift` and cells for damping, eq. (8)."""
+    """The rules of a law's branches, and if asked for, a shift `lift` and cells for damping, eq. (8)."""
 
     branches: tuple[BranchRule, ...]
     lift: float = 0.0
@@ -120,7 +120,7 @@ class Rule:
         )
 
     def fits(self, branches: Sequence[Branch]) -> bool:
-        """Whether every branch has nodes of its kind, from its start on, and cells within its ends."""
+        """Return whether every branch has nodes of its kind, from its start on, and cells within its ends."""
         if len(branches) != len(self.branches):
             return False
         return all(
@@ -166,7 +166,7 @@ def _fits(branch: Branch, rule: BranchRule) -> bool:
 
 
 def has_panels(rule: Rule | None) -> bool:
-    """Whether some branch is cut into panels, whose error grows with the frequency."""
+    """Return whether some branch is cut into panels, whose error grows with the frequency."""
     return rule is not None and any(isinstance(branch.nodes, PanelRule) for branch in rule.branches)
 
 

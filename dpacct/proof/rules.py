@@ -201,7 +201,7 @@ def _axis(view: View, powers: list[float], depth: float) -> Floats:
 
 
 def _hill_margin(x: Floats, power: float, mu: float) -> Floats:
-    """How much higher the proof sees a hill that is cut off: chords over its pieces, eq. (6)."""
+    """Bound how much higher the proof sees a hill that is cut off: chords over its pieces, eq. (6)."""
     width = 1.0 / math.sqrt(1.0 + mu * mu)
     return np.where(x > 8.0, 3.0 + min(power * mu * mu, 40.0) * width**2 / 32.0, 0.0)
 

@@ -1,4 +1,4 @@
-"""Where to put the contour, and how fine the rules must be: floats, the fast engine, no proof.
+"""The search for a contour and for rules that are fine enough: floats, the fast engine, no proof.
 
 Whatever comes out of here is only a proposal: `line` and the laws prove a bound for any choice, and
 a bad one makes the interval wide, never wrong.
@@ -55,7 +55,7 @@ Evidence = dict[str, Any]
 
 @dataclass(frozen=True)
 class Aim:
-    """What the sum must reach: relative accuracy e^{-nats} of a delta near e^{log_delta}."""
+    """The accuracy that the sum must reach: e^{-nats}, relative, of a delta near e^{log_delta}."""
 
     epsilon: float
     log_delta: float
@@ -266,7 +266,7 @@ def _nodes(
 
 
 class LatticeSeeker:
-    """Which tilt and how many nodes a lattice takes."""
+    """Seeks the tilt and the number of nodes that a lattice takes."""
 
     def __init__(self, laws: Laws, floats: FloatLaws) -> None:
         self.laws, self._floats = laws, floats

@@ -34,7 +34,7 @@ class Certified:
 
 
 def _joined(safe: Certified, short: Certified) -> list[Claim]:
-    """What shows that one end is safe, and what shows that the other is not."""
+    """Join the claims that one end is safe and that the other is not."""
     claims = [claim for claim in safe.claims if claim.relation == AT_MOST]
     return claims + [claim for claim in short.claims if claim.relation != AT_MOST]
 
@@ -164,7 +164,7 @@ class Plan:
         return Certified(lower, upper, claims)
 
     def meets(self, epsilon: Fraction, target: Fraction) -> tuple[bool | None, list[Claim]]:
-        """Whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
+        """Return whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
         for direction in (*self.upper, *(self.lower or ())):
             direction.settle(epsilon=epsilon)
             direction.refine()
@@ -264,7 +264,7 @@ def _starts(direction: Direction, target: Fraction) -> list[float]:
 
 
 def _meets(direction: Direction, epsilon: Fraction, target: Fraction) -> bool:
-    """Whether the target is proven to be met; False where nothing is."""
+    """Return whether the target is proven to be met; False where nothing is."""
     with suppress(NotCertified):
         return direction.decide(epsilon, target) is True
     return False
@@ -440,5 +440,5 @@ def whole_boundary(
 
 
 def _misses(plan: Plan, epsilon: Fraction, target: Fraction) -> bool:
-    """Whether the engine has the realised pairs miss a target."""
+    """Return whether the engine has the realised pairs miss a target."""
     return plan.half("lower").float_log_delta(float(epsilon)) > ln(target)

@@ -1,4 +1,4 @@
-"""What a report says of a deployment beyond the numbers: free text from the plan's [report] table."""
+"""A report's facts beyond the numbers: free text from the plan's [report] table."""
 
 from __future__ import annotations
 

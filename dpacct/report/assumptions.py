@@ -40,11 +40,11 @@ class Premise:
     enough: bool = False
 
     def checked_by(self, check: Assumption) -> bool:
-        """Whether a ledger's check is about this assumption."""
+        """Return whether a ledger's check is about this assumption."""
         return any(re.search(pattern, check.text) for pattern in self.checks)
 
     def held_by(self, checks: Sequence[Assumption]) -> bool:
-        """Whether these checks suffice to call the assumption held."""
+        """Return whether these checks suffice to call the assumption held."""
         return self.enough and all(
             any(re.search(pattern, check.text) for check in checks) for pattern in self.checks
         )
@@ -212,7 +212,7 @@ class Row:
     effect: str
 
     def to_dict(self) -> dict[str, str]:
-        """As JSON values."""
+        """Return JSON values."""
         return {
             "name": self.key,
             "text": self.text,

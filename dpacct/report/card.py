@@ -187,7 +187,7 @@ def _mapping(
 
 
 def _can_be_block(text: str) -> bool:
-    """Whether a literal block gives the text back: no odd line ends, no leading blank, no tabs."""
+    """Return whether a literal block gives the text back: no odd line ends, no leading blank, no tabs."""
     plain = all(letter == "\n" or letter.isprintable() for letter in text)
     return plain and text.strip() != "" and text == text.strip() + "\n"
 

@@ -30,7 +30,7 @@ _FAILURES = (DpacctError, ArithmeticError, ValueError)
 SLOW = 0.65
 """Estimated seconds of sixteen points of a profile, beyond which the curves are left out."""
 LONG = 2.0
-"""And those of the attacker's best at some rates, which follow a whole curve."""
+"""The CPU seconds for curves of the best attack, which follow a whole trade-off curve."""
 _LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
 
 
@@ -77,7 +77,7 @@ def must_bound(answer: Answer) -> Answer:
 
 
 def is_quick(answer: Answer) -> bool:
-    """Whether whole curves of the answer's plan take a second or two, and not minutes.
+    """Return whether whole curves of the answer's plan take a second or two, and not minutes.
 
     All of its laws must have a contour; then the work of some points of its privacy profile, over all
     that the pictures need, is counted. No clock is read, so what a report contains hangs on the plan alone.

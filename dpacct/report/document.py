@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dpacct.plan.words import Branch
 
 NO_GUARANTEE = "not a guarantee"
-"""How a cell begins that takes its row out of what is claimed."""
+"""The beginning of a cell that excludes its row from what is claimed."""
 WIDTH = 100
 """Columns of plain text."""
 _POWER = re.compile(r"\d+(?:\.\d+)?e-\d+")
@@ -57,7 +57,7 @@ class ReportSection:
 
     @property
     def in_words(self) -> bool:
-        """Whether there is anything but pictures."""
+        """Return whether there is anything but pictures."""
         return bool(self.paragraphs or self.rows or self.items or self.tree or self.code)
 
 

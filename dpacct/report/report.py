@@ -41,7 +41,7 @@ _GRADES = {
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Report:
-    """What a plan guarantees, how well that is known, on what it rests and what it does not cover.
+    """A plan's guarantee: its grade, its assumptions, and what it does not cover.
 
     `answer` is the guarantee: an upper end that a theorem supports. What bounds nothing, or stands as
     a paper prints it, is among `others` and never the guarantee.
@@ -126,7 +126,7 @@ class Report:
 
     @property
     def plan(self) -> Node:
-        """What was accounted."""
+        """The plan that was accounted."""
         if self.answer.tree is None:
             message = (
                 "answer must name the plan that it is about (its tree), got one without a plan"
@@ -157,7 +157,7 @@ class Report:
         return f"<Report: {' '.join((*self.warnings, self.statement))}>"
 
     def _repr_html_(self) -> str:
-        """For a notebook: the sentence, below what is violated."""
+        """Show the statement in a notebook, below the violations."""
         from html import escape
 
         said = [f"<b>{escape(warning)}</b>" for warning in self.warnings]
@@ -294,7 +294,7 @@ def version() -> str:
 
 
 def uncovered(answer: Answer, about: About) -> tuple[str, ...]:
-    """What the guarantee does not cover, one sentence each; the plan's own words come first."""
+    """List what the guarantee does not cover, one sentence each; the plan's own words come first."""
     stated = (
         (
             *("Tuning", about.tuning),
@@ -406,7 +406,7 @@ def _row(name: str, answer: Answer, role: str, digits: int = DIGITS) -> tuple[st
 
 
 def _why(answer: Answer) -> str:
-    """Why a number is not a guarantee."""
+    """Say why a number is not a guarantee."""
     if str(answer.strength) == "published":
         return "as a paper prints it, not verified"
     if str(answer.strength) == "estimate" or str(answer.side) == "none":

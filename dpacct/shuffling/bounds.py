@@ -274,7 +274,7 @@ class Question:
         return (-math.inf, -math.inf) if self.past else binary.log_delta(self.at)
 
     def useless(self, value: float) -> bool:
-        """Whether this is no better than the randomiser's own guarantee."""
+        """Return whether this is no better than the randomiser's own guarantee."""
         return value > self.by(local(float(self.shuffle.eps0)))
 
     def answer(

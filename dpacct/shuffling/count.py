@@ -242,7 +242,7 @@ class Inputs:
         return float(self._each(epsilon, ones).max())
 
     def _first_below(self, log_target: float, ones: Floats, low: float) -> float:
-        """Where delta with the worst of these ones meets the target; from below."""
+        """Solve from below for the epsilon at which delta with the worst of these ones meets the target."""
         return crossing(lambda e: self._at(e, ones) - log_target, self.eps0, low)[0]
 
 

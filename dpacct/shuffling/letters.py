@@ -129,7 +129,7 @@ class Mixture:
 
 
 def _edges(first: int, last: int, centre: float, width: float, count: int) -> Floats:
-    """At most `count` blocks of whole numbers, from first to last: narrow around the centre."""
+    """Divide the whole numbers from first to last into at most `count` blocks, narrow around the centre."""
     if last - first < count:
         return np.arange(first, last + 2, dtype=np.float64)
     low, high = math.asinh((first - centre) / width), math.asinh((last + 1 - centre) / width)
@@ -171,7 +171,7 @@ def mixture(letters: Letters, upper: bool, blocks: int) -> Mixture:
 
 
 def _shared(letters: Letters, clones: float, deviation: float, blocks: int) -> tuple[int, int]:
-    """How `blocks` are shared out between the others and the messages: by what either spread tells."""
+    """Divide `blocks` between the others and the messages, by the information in either spread."""
     n = letters.clients
     beside = n * (letters.other + letters.rest_weight) + 1.0
     messages = (clones + 1.0) / (1.0 + math.exp(-letters.eps0))  # in units of e^eps0

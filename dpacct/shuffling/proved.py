@@ -60,7 +60,7 @@ def _law(tabled: Tabled) -> LossDistribution:
 
 
 def directions(clients: int, eps0: Fraction, answers: int) -> StatedPairs:
-    """What dominates a shuffle, and what is realised, for any randomiser or a response with two answers."""
+    """State the dominating and the realised pairs of a shuffle, any randomiser or a two-answer response."""
     numbers = clients, eps0
     seconds = _READINGS * _STEP * min(clients, _WIDE * math.sqrt(clients)) + 0.05
     lower = tuple(Stated(count_pair, (*numbers, back), tabled=True) for back in (0, 1))
@@ -251,13 +251,13 @@ class Hidden(Tabled):
 
     @cached_property
     def left_out(self) -> arb:
-        """What is left out: anywhere from nothing to an infinite loss."""
+        """The mass left out: anything from nothing to an infinite loss."""
         from flint import arb
 
         return arb(0).union(self._weights[2])
 
     def _response(self, messages: int, odds: int) -> Response:
-        """Of so many messages, with the odds of another number of them."""
+        """Return the response of so many messages, with the odds of another number of them."""
         from flint import arb
 
         fall, top = self._fall, None if self._realised else self._eps0

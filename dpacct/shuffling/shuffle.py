@@ -92,7 +92,7 @@ class Shuffle(Mechanism, kind="shuffle"):
         return ShufflePair.of_letters(letters, least, count, basis)
 
     def stated_parts(self, adjacency: Adjacency) -> list[tuple[StatedPairs, int]]:
-        """What dominates a shuffle of everybody, and what is realised; raises `Unsupported` for others."""
+        """State the pairs of a shuffle of everybody; raises `Unsupported` for others."""
         from dpacct.shuffling.proved import directions
 
         if self.rate != 1 or self.k not in (None, 2):
@@ -119,7 +119,7 @@ class Shuffle(Mechanism, kind="shuffle"):
     def sharper(
         self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
     ) -> Answer | None:
-        """By a bound for one shuffle: `method` is its name, or auto; "exact" and "rdp" are a composition's.
+        """Answer by a bound for one shuffle, its name or auto; "exact" and "rdp" are a composition's.
 
         >>> Shuffle(eps0=1, clients=1000).epsilon(delta=1e-6).method
         'feldman2022.clones'

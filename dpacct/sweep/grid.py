@@ -109,7 +109,7 @@ def _between(start: Fraction, stop: Fraction, share: float) -> Fraction:
 
 @dataclass(frozen=True)
 class Grid:
-    """What a sweep computes.
+    """The parameters of a sweep, and the outputs that it keeps.
 
     Attributes:
         command: the command that answers, such as "eps".
@@ -218,7 +218,7 @@ class Row:
     code: int = 0
 
     def to_list(self) -> list[object]:
-        """As JSON values."""
+        """Return JSON values."""
         return [self.code, self.error] if self.code else [0, list(self.cells)]
 
     @classmethod
@@ -252,7 +252,7 @@ class Table:
 
     @property
     def failed(self) -> int:
-        """How many rows have no answer."""
+        """The number of rows without an answer."""
         return sum(1 for row in self.rows if row.code)
 
     def column(self, name: str) -> list[Cell]:

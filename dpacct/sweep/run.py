@@ -34,7 +34,7 @@ _CHUNK = 0.25  # seconds of work that is handed out, and written, at a time
 
 
 def processors() -> int:
-    """How many processes can run at the same time here."""
+    """Return the number of processes that can run at the same time on this machine."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

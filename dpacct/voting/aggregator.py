@@ -91,7 +91,7 @@ class Aggregator(Record, Node):
 
     @property
     def neighbouring(self) -> Level:
-        """How far the protected unit can move the votes."""
+        """The distance by which the protected unit can move the votes."""
         return Level(self.level, self.neighbours)
 
     def plan(self, queries: int) -> Node:

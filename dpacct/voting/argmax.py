@@ -93,7 +93,7 @@ class Noise(ABC):
 
     @abstractmethod
     def nodes(self, counts: Counts, step: int) -> Iterator[Nodes]:
-        """Where to integrate histograms (rows sorted, the largest count first), some at a time."""
+        """Yield nodes of integration for histograms (rows sorted, the largest count first), in batches."""
 
     @abstractmethod
     def reach(self, step: int) -> float:
@@ -124,7 +124,7 @@ class GaussianNoise(Noise):
         return np.asarray(-math.sqrt(2.0) * float(self.sigma) * ndtri_exp(log_tail))
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
-        """By Theorem 6 of Papernot et al. (2018), and by Theorem 14 of AE-DPFL as corrected."""
+        """Return the bounds of Theorem 6 of Papernot et al. (2018) and of AE-DPFL's Theorem 14, corrected."""
         terms = (log_q[:, None], orders, float(self.sigma), level.l2)
         return {
             "papernot2018.theorem6": published.gaussian_votes(*terms),
@@ -136,7 +136,7 @@ class GaussianNoise(Noise):
         return np.asarray(orders * (level.l2_squared / (2.0 * float(self.sigma) ** 2)))
 
     def reach(self, step: int) -> float:
-        """As far as densities of neighbours stay floats; below 0 for small noise."""
+        """Return the largest margin at which neighbours' densities are floats; below 0 for small noise."""
         # a step changes a density by up to e^{z step / sigma} at the farthest point z, twice in a product
         sigma = float(self.sigma)
         return min(_reach(self.sigma), 2.0 * sigma * (300.0 * sigma / step - 13.0))
@@ -197,7 +197,7 @@ class LaplaceNoise(Noise):
         return Laplace(b=self.b / level.step) * (queries * level.changed)
 
     def log_tail(self, margin: Floats) -> Floats:
-        """Of the difference of two Laplace draws."""
+        """Return the log tail of the difference of two Laplace draws."""
         return published.log_overtaking(margin / float(self.b))
 
     def margin_of(self, log_tail: Floats) -> Floats:
@@ -209,13 +209,13 @@ class LaplaceNoise(Noise):
         return float(self.b) * m
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
-        """By how likely the outcome is, and by how far the counts are apart."""
+        """Return the bound by the outcome's likelihood, and by the distance of the counts."""
         bound = published.likely_outcome(log_q[:, None], orders, level.margin / float(self.b))
         plain = self.data_independent(orders, level)[None, :]
         return {"papernot2017.theorem3": np.minimum(bound, plain)}
 
     def data_independent(self, orders: Floats, level: Level) -> Floats:
-        """That of one count, times how many change."""
+        """Return the divergence of one count, times the number of counts that change."""
         each = Laplace(b=self.b / level.step).rdp(orders)
         return level.changed * np.asarray(each, dtype=np.float64)
 

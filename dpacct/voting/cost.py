@@ -208,7 +208,7 @@ class PerQuery:
         )
 
     def columns(self) -> list[NDArray[Any]]:
-        """In the order of `COLUMNS`; queries count from 1."""
+        """Return the columns in the order of `COLUMNS`; queries count from 1."""
         return [np.arange(1, self.cost.size + 1), *(vars(self)[name] for name in COLUMNS[1:])]
 
     def rows(self, places: Iterable[int]) -> list[dict[str, float | int | None]]:
@@ -408,7 +408,7 @@ def voting_cost(
 
 
 def protected(aggregator: Aggregator) -> Assumption:
-    """Whose votes may change."""
+    """State whose votes may change."""
     return Assumption(aggregator.neighbouring.sentence, source=f"{aggregator.level} level")
 
 

@@ -143,7 +143,7 @@ def _curve(q: Floats, masses: Floats, start: float) -> tuple[Floats, Floats]:
 # --- a side of the question, and its composition
 
 ROUNDING = 4e-15
-"""What the probabilities of a histogram may be off by, together: granted to an infinite loss."""
+"""The joint error of a histogram's probabilities, granted to an infinite loss."""
 _MOST_HULLS = 400  # kinds: beyond, the Renyi bound is the smaller one
 _FEW = 64  # queries whose lattices are quick
 _FEWEST = 32  # queries that never are as good as a density
@@ -172,7 +172,7 @@ class Neighbours:
 
     @classmethod
     def of(cls, name: str, row: Places, log_p: Floats, log_q: Floats, count: Floats) -> Neighbours:
-        """From the query of each neighbour, its log P and log Q, and how often each query comes."""
+        """Make it from each neighbour's query, its log P and log Q, and the multiplicity of each query."""
         order = np.argsort(row, kind="stable")
         row, log_p, log_q = row[order], log_p[order], log_q[order]
         every, endless = _losses(log_p, log_q)
@@ -264,7 +264,7 @@ class Question:
     floor: float
 
     def bound(self, log_moment: float, c: float) -> float:
-        """By a log moment; inf by an infinite one."""
+        """Bound by a log moment; inf by an infinite one."""
         return self.by_moment(log_moment, c) if math.isfinite(log_moment) else math.inf
 
 
@@ -381,7 +381,7 @@ def _least(
 
 
 def _solved(stack: Stack, question: Question, tilt: float, beyond: float) -> Interval:
-    """Of one choice of laws: by a contour; of few queries on a lattice, from below if beyond a number."""
+    """Solve for one choice of laws by a contour; few queries on a lattice, from below if beyond a number."""
     queries = float(stack.count.sum())
     if queries == 1.0 or queries > _FEWEST:
         parts = stack.parts() if queries == 1.0 else [(stack, 1.0)]
@@ -554,7 +554,7 @@ class Exact:
         return self._each(lambda side: side.deltas(epsilon))
 
     def wrong(self) -> Floats:
-        """How likely another class than the leader wins each query."""
+        """Return each query's probability that another class than the leader wins."""
         log_p = laws(self.histograms.counts, self.level, self.noise).base
         return np.asarray(np.exp(log_p[:, 1:]).sum(axis=1))
 

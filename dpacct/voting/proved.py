@@ -163,7 +163,7 @@ def _pair(outcomes: Sequence[tuple[arb, arb]], lost: Any = 0.0) -> LossDistribut
 
 @lru_cache(maxsize=1 << 14)
 def chances(noise: Noise, counts: Counts, bits: int) -> tuple[arb, ...]:
-    """How likely each class has the largest noisy count, counts falling; `bits`: the working precision."""
+    """Return each class's chance of the largest noisy count, counts falling; `bits`: the precision."""
     if isinstance(noise, GaussianNoise):
         return _of_normal(noise.sigma, counts, bits)
     assert isinstance(noise, LaplaceNoise)
@@ -189,7 +189,7 @@ class _Table:
         self._values: dict[int, tuple[arb, arb]] = {}
 
     def at(self, place: int) -> tuple[arb, arb]:
-        """At so many parts of a share above a count."""
+        """Evaluate at so many parts of a share above a count."""
         if place not in self._values:
             z = place * self._scale
             below = _normal_tail(-z / self._root)
@@ -238,7 +238,7 @@ def _of_normal(sigma: Fraction, counts: Counts, bits: int) -> tuple[arb, ...]:
 
 
 def _rest(before: arb, last: arb) -> arb:
-    """What follows two terms of a log-concave sequence that falls: at most a geometric series."""
+    """Bound the rest of a falling log-concave sequence after two terms: at most a geometric series."""
     ratio = last / before
     return last * ratio / (1 - ratio)
 
@@ -276,7 +276,7 @@ def _of_laplace(b: Fraction, counts: Counts) -> tuple[arb, ...]:
 
 
 def _integral(poly: arb_poly, power: int, start: arb, log: arb) -> arb:
-    """Of poly x^power from `start` to 1, log = -log start, which is infinite where power >= 0 only."""
+    """Integrate poly x^power from `start` to 1, log = -log start, infinite only where power >= 0."""
     terms = enumerate(poly.coeffs(), power + 1)
     return sum(
         (coefficient * ((1 - start**e) / e if e else log) for e, coefficient in terms), 0 * start

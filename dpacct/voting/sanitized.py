@@ -111,7 +111,7 @@ class Steps:
 
     @cached_property
     def reached(self) -> tuple[Places, Places]:
-        """For each step, the highest and the lowest step that a neighbour can lie in."""
+        """The highest and the lowest step in which a neighbour of each step can lie."""
         margin = float(self.level.margin)
         up = self.at(self._moved(self.edges, margin))
         lower = np.append(-math.inf, self.edges[:-1])
@@ -144,7 +144,7 @@ class Steps:
 
     @cached_property
     def rows(self) -> int:
-        """How many cells there are, with what is below and above them."""
+        """The number of cells, with what is below and above them."""
         return max(1, math.ceil(self._span / self.width)) + 2
 
     @cached_property
@@ -161,7 +161,7 @@ class Steps:
 
     @cached_property
     def cost(self) -> Floats:
-        """Of each row and column; no column is below the one before it."""
+        """The cost of each row and column; no column is below the one before it."""
         if self.screening is None:
             return self._answer[None, :]
         orders, answer = np.array([self.order]), self._answer[:, None]
@@ -183,7 +183,7 @@ class Steps:
         return np.asarray(np.maximum.accumulate(table, axis=1))
 
     def _below(self, screening: Screening, answer: Floats) -> Floats:
-        """Of counts below the first cell: the chance of an answer counts as at its edge."""
+        """Return the cost of counts below the first cell, an answer's chance taken at its edge."""
         order, step = self.order, float(self.level.step)
         tops = np.array([self.first - step, self.first, self.first + step])
         no, yes = screening.log_passes(tops)
@@ -284,7 +284,7 @@ class _Windows:
             self._spans.append(np.maximum(last[:-width], last[width:]))
 
     def largest(self, first: Places, last: Places, low: Places, high: Places) -> Floats:
-        """For each: rows first to last, columns low to high, all included."""
+        """Return the maximum over each rectangle: rows first to last, columns low to high, all included."""
         final, result = self._tail.shape[0] - 1, np.empty(first.shape)
         if final == 0:
             level = np.log2(high - low + 1.0).astype(int)

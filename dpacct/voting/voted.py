@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dpacct.voting.aggregator import Aggregator
 
 _LOG_DELTA = math.log(1e-6)
-"""At whose saddle the neighbours are chosen that a composition counts from below."""
+"""The log delta whose saddle chooses the neighbours that a composition counts from below."""
 
 
 _FEW_QUERIES = 12  # whose proof is not much dearer than what is computed
@@ -62,12 +62,12 @@ class Voted(Leaf, kind="voted"):
     loose = True
 
     def __post_init__(self) -> None:
-        """Whose data, how many queries, and that their laws are within reach."""
+        """Check the declared unit, and that the laws are within reach."""
         know(self, self.aggregator.facts.above(total=self.votes.queries))
 
     @property
     def proved_first(self) -> bool:
-        """Of few queries, whose outcomes can be listed."""
+        """Prefer a proof for few queries, whose outcomes can be listed."""
         return self.votes.queries <= _FEW_QUERIES
 
     @property
@@ -92,7 +92,7 @@ class Voted(Leaf, kind="voted"):
         return exact.both(count)
 
     def _ways(self, sides: list[Neighbours]) -> list[Neighbours]:
-        """In the order of a plan: with the unit against without it, and back."""
+        """Order the laws as a plan does: with the unit against without it, and back."""
         # a voter that joins is in the neighbour: there the votes are the data without it
         joined = self.aggregator.neighbouring.is_agent
         return [sides[1], sides[0], *sides[2:]] if joined else sides
@@ -139,7 +139,7 @@ class Voted(Leaf, kind="voted"):
     def sharper(
         self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
     ) -> Answer | None:
-        """By looking at the costliest order of the data sets first, and at the best tilt of the question.
+        """Answer by the costliest order of the data sets and the best tilt of the question.
 
         >>> import dpacct as dp
         >>> plan = dp.LNMax(b=10).on([[60, 5, 5], [20, 30, 20]])
@@ -178,7 +178,7 @@ class Voted(Leaf, kind="voted"):
         raise Unsupported(message, argument="plan")
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
-        """Whose votes may change, and that no query depended on another's label."""
+        """State whose votes may change, and that no query depended on another's label."""
         return (protected(self.aggregator), FIXED)
 
     def citations(self) -> tuple[Citation, ...]:

@@ -34,7 +34,7 @@ MOST_VOTES = 2**40
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Votes:
-    """How many votes each class (column) got in each query (row): whole numbers of at least 0.
+    """The votes of each class (column) in each query (row): whole numbers of at least 0.
 
     Raises `InvalidArgument` with the row (the first is 1) for anything else: ragged rows, negative or
     fractional counts, NaN, nobody voting, no query at all, fewer than two classes.
@@ -51,7 +51,7 @@ class Votes:
 
     @classmethod
     def read(cls, path: str | Path) -> Votes:
-        """From a file: NumPy's .npy, or text of one line per query with commas between the classes.
+        """Read a file: NumPy's .npy, or text of one line per query with commas between the classes.
 
         A first line of words, empty lines and lines that begin with # are skipped.
         Raises `InvalidArgument` with the line.
@@ -62,7 +62,7 @@ class Votes:
 
     @classmethod
     def of_labels(cls, labels: ArrayLike, classes: int) -> Votes:
-        """From each voter's label (column) in each query (row): whole numbers from 0 to classes - 1.
+        """Count each voter's labels (column) in each query (row): whole numbers from 0 to classes - 1.
 
         Raises `InvalidArgument` with the row.
 
@@ -84,12 +84,12 @@ class Votes:
 
     @property
     def queries(self) -> int:
-        """How many queries were voted on."""
+        """The number of queries that were voted on."""
         return int(self.counts.shape[0])
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return int(self.counts.shape[1])
 
     @property
@@ -227,7 +227,7 @@ def _from_text(data: bytes, path: str | Path, argument: str, whole: bool) -> Any
 
 
 def _is_heading(line: str) -> bool:
-    """Whether every cell of the line is a word: none a number, each with a letter."""
+    """Return whether every cell of the line is a word: none a number, each with a letter."""
     cells = line.split(",")
     words = [cell for cell in cells if any(sign.isalpha() for sign in cell)]
     return len(words) == len(cells) and all(_number(cell) is None for cell in cells)
@@ -277,7 +277,7 @@ class Histograms:
 
     @classmethod
     def of(cls, counts: Counts, baseline: Floats | None = None, shares: int = 1) -> Histograms:
-        """From votes (in shares) and a baseline (in votes)."""
+        """Sort votes (in shares) beside a baseline (in votes)."""
         if baseline is None:
             return cls(np.ascontiguousarray(np.sort(counts, axis=1)[:, ::-1]))
         order = np.argsort(-counts, axis=1, kind="stable")
@@ -348,7 +348,7 @@ NEIGHBOURS = Integer(1, 10**6, typical=(1, 100))
 
 @dataclass(frozen=True)
 class Level:
-    """Who is protected: "agent" (a voter comes or goes) or "instance" (one of its records is exchanged).
+    """The protected unit: "agent" (a voter comes or goes) or "instance" (one of its records is exchanged).
 
     `shares` is k: how many equal shares a voter's vote has, 1 for PATE. Raises `InvalidArgument`.
 
@@ -367,7 +367,7 @@ class Level:
 
     @property
     def is_agent(self) -> bool:
-        """Whether an agent comes or goes, with all its votes."""
+        """Return whether an agent comes or goes, with all its votes."""
         return self.name == "agent"
 
     @property
@@ -387,7 +387,7 @@ class Level:
 
     @property
     def changed(self) -> int:
-        """How many counts a neighbour changes, by `step` each."""
+        """The number of counts that a neighbour changes, by `step` each."""
         return 1 if self.is_agent else 2
 
     @property
@@ -397,7 +397,7 @@ class Level:
 
     @property
     def proven(self) -> bool:
-        """Whether the enumerated neighbours include the worst one.
+        """Return whether the enumerated neighbours include the worst one.
 
         An agent of kNN voting may spread its vote over classes. That a vote for one class is the worst is
         shown for Renyi divergences in one order only; what bounds all others is in `spread`.
@@ -411,7 +411,7 @@ class Level:
 
     @property
     def unit(self) -> Unit:
-        """Whose data is protected."""
+        """The unit whose data is protected."""
         return Unit.CLIENT if self.is_agent else Unit.RECORD
 
     @property

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ENDS = ("claimed", "lower", "upper")
 DECADES = 12.0
-"""How many powers of ten below the largest value a logarithmic axis shows."""
+"""The decades below the largest value that a logarithmic axis shows."""
 
 
 def draw(rows: Sequence[Row]) -> str:
@@ -99,13 +99,13 @@ def plain(text: str) -> str:
 
 
 def together(first: Column, second: Column, *, log: bool) -> bool:
-    """Whether nobody can tell two lines apart: nowhere a hundredth of the picture's height between them."""
+    """Return whether two lines look like one: nowhere a hundredth of the picture's height apart."""
     lines = np.log(np.stack((first, second))) if log else np.stack((first, second))
     return bool(np.abs(lines[0] - lines[1]).max() <= 0.01 * (lines.max() - lines.min()))
 
 
 def stretches(x: Column, violated: Sequence[bool], *, log: bool) -> tuple[Stretch, ...]:
-    """Where the claim is violated, to half-way to the neighbours at which it is not."""
+    """Return where the claim is violated, to half-way to the neighbours at which it is not."""
     places = np.log(x) if log else x
     halfway = (places[1:] + places[:-1]) / 2
     ends = [x[0], *(np.exp(halfway) if log else halfway), x[-1]]
@@ -119,7 +119,7 @@ def stretches(x: Column, violated: Sequence[bool], *, log: bool) -> tuple[Stretc
 
 
 def strength_of(statement: Statement) -> Strength:
-    """How sure the claim's line is, for its dashes."""
+    """Return the grade of the claim's line, for its dashes."""
     if statement.evidence == "refuted":
         return Strength.REFUTED
     if statement.evidence == "asymptotic":
@@ -139,7 +139,7 @@ def nearest_end(row: Row, statement: Statement) -> tuple[float, str]:
 
 
 def finding(row: Row, statement: Statement, *, delivered: bool) -> str:
-    """What the picture shows at its marked point, as a sentence."""
+    """Say in a sentence what the picture shows at its marked point."""
     end, how = nearest_end(row, statement)
     digits = 4
     while (

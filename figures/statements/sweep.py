@@ -1,4 +1,4 @@
-"""For each statement of the papers: its value beside the truth, along one of its arguments.
+"""Compute each statement's value beside the truth, along one of its arguments.
 
 The sweep goes through the stored counter-example, or else through the first stored number. The judge
 of the statement (dpacct/papers) tells the truth, as an interval where no more is known.
@@ -65,7 +65,7 @@ class Sweep:
 
     @property
     def violated(self) -> tuple[bool, ...]:
-        """At which points the truth stands against the claim."""
+        """Return whether the claim is violated, by point."""
         within = must_judge(self.statement).within
         return tuple(point.comparison.excess(self.statement.side) > within for point in self.seen)
 
@@ -132,7 +132,7 @@ def along(statement: Statement, argument: str, base: Values) -> tuple[Seen, ...]
 
 
 def values_of(statement: Statement, argument: str, at: float) -> list[float] | list[int]:
-    """From a twelfth of the stored value to twelve times it, or across a finite domain."""
+    """Return arguments from a twelfth of the stored value to twelve times it, or across a finite domain."""
     domain = statement.domain.ranges[argument.partition("[")[0]]
     low_end, high_end = (
         math.nan if end in domain.dependent else float(Fraction(end) if "/" in end else end)
@@ -156,7 +156,7 @@ def values_of(statement: Statement, argument: str, at: float) -> list[float] | l
 
 
 def telling(sweep: Sweep) -> tuple[float, ...]:
-    """How much a sweep shows: a change of side first, then how much the ratio changes."""
+    """Rank a sweep by what it shows: a change of side first, then the change of the ratio."""
     excess = [point.comparison.excess(sweep.statement.side) for point in sweep.seen]
     finite = [e for e in excess if abs(e) < 900]
     spread = max(finite) - min(finite) if finite else 0.0
@@ -184,7 +184,7 @@ def best(statement: Statement) -> Sweep | None:
 
 
 def differs(sweep: Sweep) -> bool:
-    """Whether claim and truth can be told apart anywhere."""
+    """Return whether claim and truth differ visibly anywhere."""
     pairs = [(point.comparison.claimed, point.comparison.lower) for point in sweep.seen]
     return any(abs(claim - truth) > SAME * max(abs(claim), 1e-300) for claim, truth in pairs)
 

@@ -177,3 +177,34 @@ def test_no_name_is_vague() -> None:
 )
 def test_a_vague_name_is_seen(source: str) -> None:
     assert [name for name, _ in bound(ast.parse(source)) if name.strip("_") in VAGUE]
+
+
+# --- Docstrings are sentences or names of things, and no riddles that the code answers.
+
+OPENINGS = {"What", "How", "Of", "By", "That", "Whether", "As", "At", "Where", "Which", "Whose"}
+OPENINGS |= {"Who", "Why", "When", "To", "From", "With", "In", "On", "For", "And", "But"}
+
+
+def openings(source: str) -> Iterator[tuple[str, int]]:
+    """The first word of each docstring, also of those below a constant or a field, and its line."""
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        for line in body if isinstance(body, list) else []:
+            match line:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield (re.findall(r"\w+", text) or [""])[0], line.lineno
+
+
+def test_no_docstring_is_a_riddle() -> None:
+    results = [
+        f"{relative(path)}:{line}: {word} ..."
+        for path in sources("dpacct", "training", "figures", "docs")
+        for word, line in openings(path.read_text(encoding="utf-8"))
+        if word in OPENINGS
+    ]
+    assert not results, "\n" + "\n".join(results)
+
+
+def test_a_riddle_is_seen() -> None:
+    source = 'X = 1\n"""What X is."""\nclass A:\n    def f(self):\n        "By the base."'
+    assert [word for word, _ in openings(source) if word in OPENINGS] == ["What", "By"]

@@ -124,7 +124,7 @@ class Accounts:
         return self._rounds.get(name, 0)
 
     def may(self, name: str, label: str) -> bool:
-        """Whether an account may be charged under this label: charged already, or a round is left."""
+        """Return whether an account may be charged under this label: charged already, or a round is left."""
         return self._noted(name, label) or self.charged(name) < self.accounts[name].times
 
     def _noted(self, name: str, label: str) -> bool:

@@ -56,7 +56,7 @@ class Setting:
         return replace(self, chance=chance)
 
     def for_hosts(self) -> Setting:
-        """What engines may send to other processes: nothing that comes from the run's key."""
+        """Return the part that engines may send to other processes: nothing that comes from the run's key."""
         return replace(self, chance=None, federation=replace(self.federation, read={}))
 
     def generator(self, purpose: str, round: int = 0) -> np.random.Generator:
@@ -125,9 +125,9 @@ class Algorithm(Settings, ABC):
     printed: ClassVar[float | None] = None
     """The noise multiplier that the paper prints."""
     personalises: ClassVar[bool] = False
-    """Whether each client has a model of its own, which `personal` returns."""
+    """True if each client has a model of its own, which `personal` returns."""
     keeps_for_good: ClassVar[bool] = False
-    """Whether what a client keeps follows from its data and the first model, whatever is released."""
+    """True if what a client keeps follows from its data and the first model, whatever is released."""
 
     @abstractmethod
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:

@@ -31,7 +31,7 @@ MEASURES = {
     "learned": "fall of the loss on the clients' samples",
 }
 UNITS = {"sharpness": "curvature", "rounds": "rounds", "mu": "mu"}
-"""Of differences, where they are no points."""
+"""The unit of a measure's differences, where it is not points."""
 
 
 @dataclass(frozen=True)

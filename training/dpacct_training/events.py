@@ -39,7 +39,7 @@ def crc(content: bytes) -> int:
 
 
 def _checksum(content: bytes) -> bytes:
-    """As a record holds it: turned by 15 bits, and with a constant added."""
+    """Return the checksum of a record: turned by 15 bits, and with a constant added."""
     value = crc(content)
     return struct.pack("<I", ((value >> 15 | value << 17) + 0xA282EAD8) % 2**32)
 

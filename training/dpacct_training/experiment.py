@@ -80,7 +80,7 @@ class Experiment:
 
     @classmethod
     def read(cls, path: str | Path) -> Experiment:
-        """From a file. Raises `InvalidArgument`."""
+        """Read an experiment file. Raises `InvalidArgument`."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -91,7 +91,7 @@ class Experiment:
 
     @classmethod
     def from_toml(cls, text: str, name: str) -> Experiment:
-        """From the text of a file, named `name` unless it says otherwise."""
+        """Parse the text of a file, named `name` unless it says otherwise."""
         try:
             top = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -266,7 +266,7 @@ def converted(kind: Any, where: str, value: Any) -> Any:
 
 
 def _chosen(kind: type[Any], where: str, section: Section) -> tuple[type[Any], Section]:
-    """Where a type has kinds of its own (noises), `name` chooses, and is no setting of theirs."""
+    """Choose the kind by `name` where a type has kinds (noises); `name` is no setting of theirs."""
     kinds = {each.__name__.lower(): each for each in kind.__subclasses__()}
     if not kinds:
         return kind, section
@@ -315,7 +315,7 @@ class Prepared:
 
     @property
     def as_printed(self) -> bool:
-        """Whether the noise is the paper's own."""
+        """Return whether the noise is the paper's own."""
         return self.experiment.sections["privacy"].get("noise") == AS_PRINTED
 
     @property

@@ -115,7 +115,7 @@ class Folder:
 
     @property
     def charged(self) -> bool:
-        """Whether anything was charged in this folder."""
+        """Return whether anything was charged in this folder."""
         return (self.path / "ledger.jsonl").exists()
 
     @contextmanager

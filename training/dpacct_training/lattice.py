@@ -74,12 +74,12 @@ class Lattice(Gaussian):
 
     @cached_property
     def step(self) -> float:
-        """What all that is released is a multiple of."""
+        """The step of which every release is a multiple."""
         return self.multiplier * self.clip / math.sqrt(self.steps - _SPARED)
 
     @property
     def variance(self) -> float:
-        """Of the discrete normal law, whose variance is `steps` in squared steps."""
+        """The variance of the discrete normal law, which is `steps` in squared steps."""
         return self.steps * self.step**2
 
     @cached_property

@@ -47,7 +47,7 @@ class Local(Settings):
         return self.learning_rate * self.decay ** (round - 1)
 
     def steps(self, samples: int) -> int:
-        """How many steps a client with so many samples takes in a round."""
+        """Return the steps that a client with so many samples takes in a round."""
         return self.epochs * -(-samples // self.batch_size)
 
 

@@ -35,7 +35,7 @@ def _site(session: Session, kind: str, clients: range) -> list[tuple[Site, dict[
 
 
 def accuracy(session: Session) -> float:
-    """On the test data, in percent."""
+    """Return the accuracy on the test data, in percent."""
     setting = session.prepared.setting
     return 100.0 * setting.evaluate(session.weights, setting.federation.test)[1]
 
@@ -61,7 +61,7 @@ def shared(session: Session) -> float:
 
 
 def _on_own_classes(session: Session, models: Callable[[dict[str, Array], Site], Array]) -> float:
-    """As Zheng et al. 2021, Section 4.1 tests: "examples with the same label she/he has seen in training"."""
+    """Test on the classes a client trained on, as Zheng et al. 2021, Section 4.1, do for their models."""
     setting = session.prepared.setting
     x, y = setting.samples(setting.federation.test)
     right = []

@@ -82,7 +82,7 @@ class Meter:
 
 
 class Meters(dict[str, Meter]):
-    """By name of what the noise hides; a new name has an empty meter."""
+    """Meters by the name of what the noise hides; a new name has an empty meter."""
 
     def __missing__(self, name: str) -> Meter:
         return self.setdefault(name, Meter())
@@ -93,12 +93,12 @@ class Meters(dict[str, Meter]):
             self[name].take(meter)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """As JSON values, sorted by name."""
+        """Return JSON values, sorted by name."""
         return {name: dict(vars(self[name])) for name in sorted(self)}
 
     @classmethod
     def from_dict(cls, values: dict[str, dict[str, Any]]) -> Meters:
-        """What `to_dict` returned."""
+        """Read what `to_dict` returned."""
         return cls({name: Meter(**fields) for name, fields in values.items()})
 
 
@@ -118,9 +118,9 @@ class Noise(Settings, ABC):
     kurtosis: ClassVar[float]
     """E z^4 / (E z^2)^2 of the noise: how well its variance can be measured."""
     order: ClassVar[float] = 2.0
-    """Of the norm that `clip` bounds: 1, 2, or infinite where each number is clipped by itself."""
+    """The order of the norm that `clip` bounds: 1, 2, or infinite where each number is clipped by itself."""
     counts_votes: ClassVar[bool] = False
-    """Whether the cost can be told from the totals, which are then kept until the run is over."""
+    """True if the cost follows from the totals, which are then kept until the run is over."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,7 +139,7 @@ class Noise(Settings, ABC):
 
     @property
     def bounds(self) -> bool:
-        """Whether rows are bounded at all."""
+        """Return whether rows are bounded at all."""
         return self.clip < math.inf
 
     @property
@@ -318,7 +318,7 @@ class Staircase(Noise):
 
     @property
     def variance(self) -> float:
-        """Of the staircase's draw at this clip."""
+        """The variance of the staircase noise at this clip."""
         return float(self.step.std * self.clip) ** 2
 
     def unit(self, count: int, stream: Stream) -> Vector:
@@ -431,7 +431,7 @@ class Votes(Noise):
 
     @property
     def numbers(self) -> int:
-        """With a threshold each query has one number more."""
+        """The count of noisy numbers: with a threshold each query has one more."""
         return self.size + (self.size // self.classes if self._scale else 0)
 
     def screened(self, total: Vector) -> Vector:
@@ -453,7 +453,7 @@ class Votes(Noise):
         return labels
 
     def costs(self, totals: Vector, delta: Fraction, seed: int) -> dict[str, float]:
-        """What the votes themselves cost: less than any votes, where they agree."""
+        """Return the data-dependent cost of these votes, which is small where the voters agree."""
         shares = np.round(totals.reshape(-1, self.classes) * self.neighbours)
         counts = shares.astype(np.int64)
         cost = self.gnmax.cost(counts, delta)

@@ -38,7 +38,7 @@ class Sample:
 
     @property
     def size(self) -> int:
-        """How many take part; may be 0 under Poisson sampling."""
+        """The number of participants; may be 0 under Poisson sampling."""
         return len(self.clients)
 
 
@@ -90,7 +90,7 @@ def accounted(node: dp.Node, scheme: str, rate: Fraction) -> dp.Node:
 
 @dataclass(frozen=True, kw_only=True)
 class Records:
-    """What protects one record of a client: `steps` releases of `noise`, each on a fresh sample.
+    """The protection of one client's records: `steps` releases of `noise`, each on a fresh sample.
 
     `rate`: share of the client's records in a step. `coin`: the client's public chance to take part
     in a round. `epsilon`: the client's own budget, beyond which it takes part no more; None: in all
@@ -116,12 +116,12 @@ class Records:
 
     @cached_property
     def node(self) -> dp.Node | None:
-        """What one round costs: `steps` releases, if the client's public coin says so."""
+        """The plan of one round: `steps` releases, if the client's public coin says so."""
         return self._round(self.noise.node)
 
     @cached_property
     def claimed(self) -> dp.Node | None:
-        """What the paper says that a round costs, where its noise is drawn as printed; else `node`."""
+        """The cost of one round as the paper accounts it, if its noise is drawn as printed; else `node`."""
         return self._round(self.noise.claimed)
 
     @property
@@ -136,7 +136,7 @@ class Records:
         return node.under(unit="record")
 
     def rounds(self, most: int) -> int:
-        """In how many of `most` rounds the client may take part, by the accounting that it goes by."""
+        """Return in how many of `most` rounds the client may take part, by its own accounting."""
         if self.epsilon is None or self.claimed is None:
             return most
         return rounds_within(self.claimed, self.epsilon, self.delta, most)
@@ -211,7 +211,7 @@ class Cohort:
 
     @property
     def _asks(self) -> bool:
-        """Whether the noise is calibrated to a target."""
+        """Return whether the noise is calibrated to a target."""
         return isinstance(self.noise, str) and self.noise != "none"
 
     def multiplier(self, by: str = "server") -> float:
@@ -344,7 +344,7 @@ class Plan:
 
     @property
     def private(self) -> bool:
-        """Whether anything is guaranteed to anyone."""
+        """Return whether anything is guaranteed to anyone."""
         return bool(self.accounts)
 
     def step(self, noise: Mapping[str, Noise]) -> dp.Node | None:
@@ -365,7 +365,7 @@ class Plan:
 
     @cached_property
     def accounts(self) -> dict[str, Account]:
-        """By whom they protect: "run" every client, "client 3" each record of client 3."""
+        """The accounts that protect: "run" every client, "client 3" each record of client 3."""
         cohort, accounts = self.cohort, {}
         step = self.step(self.noise)
         if step is not None:
@@ -421,7 +421,7 @@ class Plan:
         return 0, sum(n for _, n in noisy), sum(size * n for size, n in noisy)
 
     def brought(self, clients: Sequence[int]) -> dict[str, tuple[int, int, int]]:
-        """What one message of each client has measured: (rows bounded, vectors, numbers) by name."""
+        """Return what one message of each client has measured: (rows bounded, vectors, numbers) by name."""
         brought = {}
         if self.by != SERVER:
             for name, noise in self.noise.items():
@@ -432,7 +432,7 @@ class Plan:
         return brought
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values: what a report prints."""
+        """Return the JSON values that a report prints."""
         cohort = self.cohort
         return {
             "clients": cohort.clients,

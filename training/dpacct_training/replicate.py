@@ -37,7 +37,7 @@ from dpacct_training.sweep import combinations, finished
 
 _BESIDE = Path(dpacct_training.__file__).parents[1] / "experiments"
 EXPERIMENTS = _BESIDE if _BESIDE.is_dir() else Path("training") / "experiments"
-"""Of the checkout that the package runs from or, where it was installed, of the one that one stands in."""
+"""The experiments beside the package, or those of the checkout that is the working directory."""
 Watch = Callable[["Trial", int], None]
 """Told each finished run, and how many there are."""
 
@@ -218,7 +218,7 @@ def replicate(
 
 
 def _commit() -> str:
-    """Of the checkout that the experiments lie in; "-dirty" where it was changed; "" where it is none."""
+    """Return the commit of the experiments; "-dirty" where it was changed; "" outside a checkout."""
     words = ["git", "-C", str(EXPERIMENTS), "describe", "--always", "--dirty", "--abbrev=12"]
     with suppress(OSError):
         return subprocess.run(words, capture_output=True, text=True).stdout.strip()
@@ -262,7 +262,7 @@ PICTURES = {
     "Learning curves of the papers' systems": "../figures/learning_curves.svg",
     "The loss around the last models of DP-FedAvg and DP-FedSAM": "../figures/landscapes.svg",
 }
-"""Of the page in docs/; `python figures/make.py methods_epsilon learning_curves landscapes` draws them."""
+"""The page's pictures, drawn by `python figures/make.py methods_epsilon learning_curves landscapes`."""
 HEAD = (
     "| paper | it claims | verdict | by, points [95 %] | needs more than | seeds | the paper's numbers"
     " | true epsilon | the paper's epsilon | command |"
@@ -342,7 +342,7 @@ def _row(study: Study, verdict: Verdict) -> str:
 
 
 def _epsilons(greater: Sequence[Trial], than: Sequence[Trial]) -> str:
-    """As in "2.00 a client", or both sides' where they differ."""
+    """Return the epsilon, such as "2.00 a client", or both sides' where they differ."""
     both = [_epsilon(side) for side in (greater, than)]
     return both[0] if both[0] == both[1] else " against ".join(both)
 
@@ -387,7 +387,7 @@ def _at(trial: Trial) -> str:
 
 
 def _mean(values: Sequence[float]) -> str:
-    """As in "84.21 ± 0.15", with the standard deviation over seeds."""
+    """Format as "84.21 ± 0.15", with the standard deviation over seeds."""
     if not values:
         return ""
     mean = sum(values) / len(values)

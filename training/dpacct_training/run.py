@@ -168,7 +168,7 @@ class Run:
         return released
 
     def _unsound(self, reply: Reply, mechanisms: Mapping[str, Noise]) -> str:
-        """Why a host's answer is rejected, or nothing; its clients then count as missing.
+        """Return why a host's answer is rejected, or ""; its clients then count as missing.
 
         What is wrong on this machine ends the run, and what is wrong on another ends its answer: one
         host must not be able to end everybody's run.
@@ -517,7 +517,7 @@ class Session:
         )
 
     def _execution(self) -> dp.Execution:
-        """What the ledger compares; the noise was measured where it was drawn (`_compared`)."""
+        """Return the facts that the ledger compares; the noise was measured at its draw (`_compared`)."""
         state, cohort = self.run.state, self.prepared.cohort
         return dp.Execution(
             steps=state.round,

@@ -26,7 +26,7 @@ SECURE = (SHOW_KEYS, SHARE_KEYS, SUM, OPEN_SUM)
 
 @dataclass(frozen=True)
 class Task:
-    """What leaves the server: arrays, numbers and the keys of the clients it is about; nothing else.
+    """The message that leaves the server: arrays, numbers and the keys of the clients it is about.
 
     `kind`: "train" or "judge". `mark`: of the plan. `keys`: none for clients who have their own.
     `memory`: of clients who live on the server's machine. `run`: a name that a resumed run keeps.
@@ -43,7 +43,7 @@ class Task:
 
     @cached_property
     def digest(self) -> str:
-        """Of what is asked, whoever is asked: another question has another one."""
+        """A digest of the question, the same for every client that is asked."""
         words = f"{self.run}|{self.mark}|{self.kind}|{self.round}"
         digest = hashlib.blake2b(words.encode(), digest_size=16)
         for name in sorted(self.sent):
@@ -54,7 +54,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Reply:
-    """What comes back: a row for each client, in the task's order.
+    """The message that comes back: a row for each client, in the task's order.
 
     `refused`: why there is none, in a fixed word and never a text, which could tell of the data.
     `summed`: one row for all of these clients, which is what a secure sum gives.
@@ -70,7 +70,7 @@ class Reply:
 
 @dataclass
 class Site:
-    """What `Algorithm.client` works with: data, memory, keys and mechanisms of these clients only.
+    """The data, memory, keys and mechanisms of these clients only, for `Algorithm.client`.
 
     `rows`: which samples of x and y are whose. `open` gives the public samples, or raises
     `InvalidArgument` where there are none. `grams`: products of samples, kept by the host.
@@ -103,11 +103,11 @@ class Site:
         )  # independent of which other clients have kept something
 
     def remembers(self, name: str) -> bool:
-        """Whether every client here kept something under this name."""
+        """Return whether every client here kept something under this name."""
         return all(name in self.memory.get(client, {}) for client in self.clients)
 
     def keep(self, name: str, rows: Array) -> None:
-        """For the next time that these clients are asked."""
+        """Store rows for the next time that these clients are asked."""
         for client, row in zip(self.clients, rows, strict=True):
             self.memory.setdefault(client, {})[name] = row
 
@@ -115,7 +115,7 @@ class Site:
 
     @property
     def samples(self) -> int:
-        """How many samples each client here holds: the clients of a task hold equally many."""
+        """The number of samples of each client here: the clients of a task hold equally many."""
         return len(self.rows[0])
 
     def passes(self, local: Local) -> NDArray[np.int64]:
@@ -157,7 +157,7 @@ class Site:
     # --- the clients' part of a noise on the sum
 
     def hidden(self, name: str, rows: Array) -> Array:
-        """As it leaves the clients: bounded, with the part of the noise that is theirs.
+        """Return the rows as they leave the clients: bounded, with the clients' part of the noise.
 
         Untouched where all of the noise is the server's, which then bounds the rows as well.
         """
@@ -223,13 +223,13 @@ class Host:
         return self.train(task)
 
     def train(self, task: Task) -> Reply:
-        """What these clients answer to a round."""
+        """Return these clients' reply to a round."""
         site = self.site(task)
         rows = self.algorithm.client(task.sent, site)
         return Reply(task.clients, rows, site.memory, site.meters)
 
     def _accuracy(self, weights: Array, rows: NDArray[np.int64]) -> float:
-        """Of a personal model on the client's own samples."""
+        """Return a personal model's accuracy on the client's own samples."""
         flat = torch.from_numpy(weights.astype(np.float32))
         with torch.no_grad():
             scores = self.setting.model.scores(flat, self.x[rows])

@@ -47,7 +47,7 @@ class Cell:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return JSON values."""
         return {
             **self.values,
             "accuracy": self.accuracy,
@@ -138,7 +138,7 @@ def means(experiment: Experiment, cells: list[Cell]) -> list[Mean]:
 
 
 def _printed(experiment: Experiment, values: Section) -> float | None:
-    """What the paper prints for these settings, in percent."""
+    """Return the paper's printed accuracy for these settings, in percent."""
     for entry in experiment.printed:
         wanted = {k: v for k, v in entry.items() if k != "accuracy"}
         if all(values.get(k) == v for k, v in wanted.items()):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dpacct.plan.node import Node
 
 _SLACK = Fraction(1, 10**9)
-"""How far, relatively, an epsilon may be above a reported one: both are rounded ends of one number."""
+"""Relative excess of epsilon over a reported one that is allowed: both are rounded ends of one number."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Finding:
     violates: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return JSON values."""
         return {"name": self.name, "holds": self.holds, "text": self.text}
 
 

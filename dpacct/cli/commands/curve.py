@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[int, Real]] = {
     "noise": (25, POSITIVE),
     "gap": (41, DELTA),
 }
-"""How many points a curve has by default, and what may stand on its horizontal axis."""
+"""The default number of points of each curve, and the domain of its horizontal axis."""
 _ONE_METHOD = ("tradeoff", "rdp")
 _DELTA = Fraction(1, 10**5)
 

@@ -1,4 +1,4 @@
-"""What a ledger counts, and whether its files are intact."""
+"""The command `ledger`: charges, what is left, and whether the files are intact."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
 
 
 def _ends(outcomes: Mapping[str, int]) -> str:
-    """How the recorded releases ended, where that was noted (by `release`, not by `spend`)."""
+    """Count how the recorded releases ended, where that was noted (by `release`, not by `spend`)."""
     noted = [f"{count} {end}" for end, count in outcomes.items() if count and end != "unknown"]
     if not noted:
         return ""
@@ -144,7 +144,7 @@ def _ends(outcomes: Mapping[str, int]) -> str:
 
 
 def _left(ledger: Ledger) -> str:
-    """What can still be released, as one number."""
+    """Return what can still be released, as one number in words."""
     remaining = ledger.remaining
     epsilon = f"epsilon {down(remaining.epsilon, 6)}"
     if ledger.rule != "planned":

@@ -28,7 +28,7 @@ CHANCE = Real(0, 1)
 
 @dataclass(frozen=True)
 class Power:
-    """At most this true positive rate at this false positive rate."""
+    """A bound on attacks: true positive rate `hits` at false positive rate `alarms`."""
 
     hits: Fraction
     alarms: Fraction
@@ -217,7 +217,7 @@ ledger = dp.Ledger("run.ledger", budget=("{epsilon}", "{delta}"), plan=step * {s
 optimizer = BudgetGuard(ledger, step).attach(optimizer)  # stops the run at its planned end
 """
 FRAMEWORKS = {"opacus": _OPACUS + "\n" + _GUARD, "flower": _FLOWER, "torch": _GUARD}
-"""What is printed for each framework; `torch` is a loop of one's own, which adds the noise itself."""
+"""The code printed for each framework; `torch` is a loop of the user's own, which adds the noise itself."""
 
 
 def _pasted(

@@ -379,7 +379,7 @@ def _slot(command: DeclaredCommand, key: str, place: str) -> Slot:
 
 
 def _is_whole(command: DeclaredCommand, slot: Slot) -> bool:
-    """Whether only whole numbers go there."""
+    """Return whether a slot takes whole numbers only."""
     if not slot.inside:
         return _is(command.every[slot.name], Integer)
     last = slot.inside.rpartition(".")[2]

@@ -78,7 +78,7 @@ class Row:
 
     @property
     def matches(self) -> bool:
-        """Whether the recomputed number agrees with all printed digits."""
+        """Return whether the recomputed number agrees with all printed digits."""
         return self.cell.matches(self.computed)
 
 

@@ -197,7 +197,7 @@ class BestStrategy(LossDistribution):
     steps: int = 1
 
     def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
-        """Of the better one at each epsilon; the slope is that of this one."""
+        """Return the larger of both strategies' deltas at each epsilon, and this strategy's slope."""
         value, slope = super().profile(eps, atoms)
         worst = _worst(self.eta, self.steps)
         best = [worst.below(e) if e >= 0.0 else 0.0 for e in eps.tolist()]

@@ -21,7 +21,7 @@ def counted(eps0: float, epsilon: float, clients: int) -> Ends | None:
 
 @oracle("hoeffding_rr", "bennett_rr", draws=400, within=1e-8)
 def counted_answers(eps0: float, epsilon: float, clients: int, answers: int) -> Ends | None:
-    """How many say 0 and how many 1 of k answers, enumerated; the count of ones for k = 2."""
+    """Enumerate how many of the k answers are 0 and 1; for k = 2, the count of ones."""
     if answers == 2 and clients <= truths.MOST_COUNTED:
         return truths.exact_enough(truths.two_answers(epsilon, eps0, clients))
     if answers == 2 or clients > 60:

@@ -233,7 +233,7 @@ def lemma3(tau: float, nu2: float, alpha: float) -> float:
 
 
 def lemma3_integer(tau: float, nu2: float, alpha: int) -> float:
-    """As `lemma3`."""
+    """Evaluate `lemma3` at integer orders."""
     return lemma3(tau, nu2, alpha)
 
 
@@ -261,7 +261,7 @@ def eq4(epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: 
 
 @proof("eq3", "eq4")
 def budget_is_split() -> bool:
-    """At the noise of Eq. (3) or (4), T rounds cost lambda eps and the conversion (1 - lambda) eps."""
+    """Show that T rounds cost lambda eps, and the conversion (1 - lambda) eps, at Eq. (3) and (4)'s noise."""
     alpha = "(L/((1 - lam)*eps) + 1)"
     nu2 = "((tau*G/eps)**2*4*c*T/lam*(L/(1 - lam) + eps))"  # as printed, with 4 c = 14 or 8
     all_rounds = f"T*c*tau**2*{alpha}/({nu2}/(4*G**2))"
@@ -545,10 +545,10 @@ def poisson_truth(multiplier: float, tau: float, steps: int, delta: float) -> En
 
 
 def uniform_noise_truth(nu: float, clip: float, **run: Any) -> Ends:
-    """As `uniform_truth`, the noise in the units of the clip."""
+    """Return `uniform_truth` of noise in units of the clip."""
     return uniform_truth(nu / clip, **run)
 
 
 def poisson_noise_truth(nu: float, clip: float, **run: Any) -> Ends:
-    """As `poisson_truth`, the noise in the units of the clip."""
+    """Return `poisson_truth` of noise in units of the clip."""
     return poisson_truth(nu / clip, **run)

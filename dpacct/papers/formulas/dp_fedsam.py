@@ -93,7 +93,7 @@ def lemma1_corrected(clip: float, participants: int) -> float:
 
 @oracle("lemma1", "lemma1_corrected", draws=100)
 def exchanged(clip: float, participants: int) -> float:
-    """How far the mean moves where one client's clipped update is exchanged for its opposite."""
+    """Compute how far the mean moves when one client's clipped update is exchanged for its opposite."""
     return abs(_clipped(3.0 * clip, clip) - _clipped(-3.0 * clip, clip)) / participants
 
 
@@ -102,7 +102,7 @@ lemma1_add_remove = lemma1
 
 @oracle("lemma1_add_remove", draws=100)
 def joined(clip: float, participants: int) -> float:
-    """How far a sum of clipped updates over a constant moves where a client joins."""
+    """Compute how far a sum of clipped updates, over a constant, moves when a client joins."""
     return abs(_clipped(3.0 * clip, clip)) / participants
 
 
@@ -117,7 +117,7 @@ def eq17(alpha: float, rate: float, sigma: float, rounds: int) -> float:
 
 @proof("eq17")
 def mixed_twice() -> bool:
-    """With the mixture as mu_1 the bracket is 1 - q^2 + q^2 r: a rate of q^2."""
+    """Show that with the mixture as mu_1 the bracket is 1 - q^2 + q^2 r: a rate of q^2."""
     return vanish("1 - q + q*(q*r + 1 - q) - (1 - q**2 + q**2*r)")
 
 
@@ -453,7 +453,7 @@ def best_possible(steps: int, epsilon: float, delta: float, slack: float) -> End
 
 @proof("lemma5_corrected")
 def chernoff() -> bool:
-    """With w = e^{(1+2s) eps} = (T eps + x)/(T eps - x): stationary, and the exponent is the formula's.
+    """Show that w = e^{(1+2s) eps} = (T eps + x)/(T eps - x) is stationary, with the formula's exponent.
 
     There e^{(1+s) eps} = e^{eps/2} sqrt(w) and e^{-s eps} = e^{eps/2}/sqrt(w), so their sum is
     e^{eps/2} (w + 1)/sqrt(w) and the ratio of difference to sum is (w - 1)/(w + 1).

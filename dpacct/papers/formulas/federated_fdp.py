@@ -193,7 +193,7 @@ def theorem1_corrected(rate: float, rounds: int, law: Sequence[float]) -> float:
 
 @cache
 def _shown_by_heads(rounds: int, observers: int) -> Floats:
-    """How many outcomes of all coins have so many heads, and show so many of j's releases to an observer.
+    """Count the outcomes of all coins by their heads and by the releases of j that an observer is shown.
 
     The server averages with eta = 1/2 and the models are published as they are, so an observer who is
     sampled reads every w_j of the rounds so far: the weights 2^-k of the model tell the rounds apart.
@@ -255,7 +255,7 @@ def theorem1_strong(rate: float, clients: int, rounds: int, law: Sequence[float]
 def theorem1_strong_corrected(
     rate: float, clients: int, rounds: int, law: Sequence[float]
 ) -> float:
-    """As `theorem1_corrected`; `clients` plays no part."""
+    """Evaluate `theorem1_corrected`; `clients` plays no part."""
     return theorem1_corrected(rate, rounds, law)
 
 
@@ -327,7 +327,7 @@ def theorem2_thinned(
 
 
 def _few_rounds(rng: Random) -> Drawn:
-    """As `_few_steps`, dealt to at most 8 rounds of a client."""
+    """Draw `_few_steps`, dealt to at most 8 rounds of a client."""
     drawn = _few_steps(rng)
     rounds, steps = rng.randint(1, 8), int(drawn.pop("steps"))
     drawn["local_steps"] = steps if steps == 1 else 1 + steps // rounds

@@ -160,7 +160,7 @@ def worst(alpha: float, lam: float, nu: float) -> Ends:
 
 @proof("theorem2_corrected")
 def total_mass() -> bool:
-    """At alpha = 1 the corrected moment is the total mass, 1, for nu on either side of 1/2."""
+    """Show that the corrected moment at alpha = 1 is the total mass, 1, for nu on either side of 1/2."""
     b = "exp(-lam)"
     height, ends = f"(1 - {b})/(2*(nu + {b}*(1 - nu)))", f"(1 + {b})"
     return vanish(
@@ -188,7 +188,7 @@ def split(alpha: float, lam: float, n: int) -> Ends:
 
 # Theorem 3
 def theorem3(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> float:
-    """As printed."""
+    """Evaluate the printed formula."""
     b, square = math.exp(-lam), sensitivity * sensitivity
     inner = nu * nu * square + b * square - b * nu * nu * square + sensitivity * b
     return m * steps * inner / (1.0 - b)
@@ -207,7 +207,7 @@ def amplitudes(lam: float, nu: float, sensitivity: float, m: int, steps: int) ->
 
 # Theorem 5
 def theorem5(smoothness: float, w: float, v: float) -> float:
-    """As printed; w and v are one coordinate of the two ends of the curve."""
+    """Evaluate the printed formula; w and v are one coordinate of the two ends of the curve."""
     return 1.2 / smoothness + 1.1 * w - 0.1 * v
 
 
@@ -229,7 +229,7 @@ def curve(smoothness: float, w: float, v: float) -> Ends:
 
 @proof("theorem5_corrected")
 def moments_of_the_curve() -> bool:
-    """With r uniform, the mean of the curve less w is 1/L exactly at the corrected theta."""
+    """Show that the mean of the curve less w, for uniform r, is 1/L exactly at the corrected theta."""
     curve = "(1 - r)**2*v + 2*r*(1 - r)*(3/L + 2*w - v) + r**2*w"
     return vanish(f"integrate({curve}, (r, 0, 1)) - w - 1/L")
 
@@ -239,7 +239,7 @@ lemma2 = lemma2_corrected = girgis2021.upper
 
 
 def lemma2_renyi_level(gamma: float, clients: int) -> float:
-    """As printed, at alpha = 2."""
+    """Evaluate the printed formula at alpha = 2."""
     return girgis2021.upper(2, gamma, clients)
 
 
@@ -312,7 +312,7 @@ def theorem7(alpha: float, lam: float) -> float:
 
 @oracle("theorem7", "theorem7_l2", "theorem7_l2_corrected", draws=500, within=1e-8)
 def laplace_divergence(alpha: float, lam: float, n: int = 1) -> Ends:
-    """Of n coordinates that move by lam/sqrt(n) each, by Gauss and Laguerre (beyond the modes), Legendre."""
+    """Integrate the divergence of n coordinates moved by lam/sqrt(n): Gauss-Laguerre and -Legendre."""
     lam /= math.sqrt(n)
     tail_x, tail_w = np.polynomial.laguerre.laggauss(6)
     unit_x, unit_w = np.polynomial.legendre.leggauss(16)
@@ -381,7 +381,7 @@ def gaussian_amplitude(sigma: float) -> float:
 
 # Lemma 5
 def lemma5(sensitivity: float, b: float) -> float:
-    """As printed."""
+    """Evaluate the printed formula."""
     return sensitivity / b
 
 
@@ -398,7 +398,7 @@ def laplace_amplitude(b: float, **_rest: float) -> float:
 
 # Section 4.1
 def conversion(alpha: float, rho: float, delta: float, steps: int) -> float:
-    """As printed."""
+    """Evaluate the printed formula."""
     return rho - math.log(delta) / (alpha - 1.0)
 
 

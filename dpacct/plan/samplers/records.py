@@ -44,7 +44,7 @@ class RecordsPerUser(Sampler, kind="records-per-user"):
 
     @classmethod
     def stated(cls, rate: Fraction, steps: Steps, call: Call) -> RecordsPerUser:
-        """With the number of records that was given."""
+        """Make the sampler with the number of records that was typed."""
         if steps.records_per_user is None:
             message = f"{call('sampling')} {cls.kind} needs {call('records_per_user')}"
             raise Usage(message, argument=call("records_per_user"))

@@ -44,15 +44,15 @@ class Sampler(Record, ABC):
     word: ClassVar[str] = ""
     """Its name on the command line and in plan files, where that is not `kind`."""
     means: ClassVar[str] = ""
-    """What the word means, in the help."""
+    """The meaning of the sampling's word, for the help."""
     drawn: ClassVar[str] = "each on a sample of {rate} of the {unit}s"
     """The same in a line about a plan."""
     span: ClassVar[str] = "step"
-    """What a release on a fresh sample is called: a step, or a whole epoch."""
+    """The name of a release on a fresh sample: a step, or an epoch."""
     unit: ClassVar[Unit | None] = None
-    """Whose data a sample is about, where that is not a record."""
+    """The unit of which the sample is taken, where it is not a record."""
     trust: ClassVar[str] = ""
-    """What a data loader must do for it, in words of who trains; such a sampler is for all users."""
+    """The assumption about the data loader; a sampler that states one is offered to all users."""
     by_word: ClassVar[dict[str, type[Sampler]]] = {}
     """Those by their words."""
 
@@ -75,7 +75,7 @@ class Sampler(Record, ABC):
 
     @classmethod
     def stated(cls, rate: Fraction, steps: Steps, call: Call) -> Sampler:
-        """From the words of a plan; raises `InvalidArgument`, which names them as they were typed."""
+        """Make the sampler from the words of a plan; raises `InvalidArgument`, which names them as typed."""
         return cls(rate)
 
     def steps(self, node: Node, count: int) -> Node:
@@ -87,7 +87,7 @@ class Sampler(Record, ABC):
         return
 
     def citations(self) -> tuple[Citation, ...]:
-        """Where the amplification comes from."""
+        """The papers that prove the amplification."""
         from dpacct.bibliography import reference
 
         return tuple(map(reference, self.references))
@@ -258,7 +258,7 @@ class NestedRelease(OnSample, Leaf):
         return self.sampler.together(inner, adjacency)
 
     def in_sample(self, sampler: Sampler) -> Leaf:
-        """On a sample of the sample's: one more level, or one sampler worth both."""
+        """Put the sample inside another sample: one more level, or one sampler worth both."""
         both = self.sampler.within(sampler)
         if both is not None:
             return NestedRelease(both, self.node)

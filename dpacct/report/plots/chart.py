@@ -35,7 +35,7 @@ _TINY, _HUGE = 1e-300, 1e300  # what lies beyond is not drawn
 
 @dataclass(frozen=True)
 class Scale:
-    """Where values lie along an axis: from 0 at its start to 1 at its end.
+    """The positions of values along an axis: from 0 at its start to 1 at its end.
 
     >>> scale = Scale.of(Axis("x", "x", log=True), [0.01, 3.0])
     >>> scale.place(0.01), [scale.label(tick) for tick in scale.ticks()]
@@ -92,7 +92,7 @@ class Scale:
         return [k * step for k in range(first, last + 1)]
 
     def label(self, value: float) -> str:
-        """What stands beside a tick."""
+        """Return a tick's label."""
         return rounded(value, "nearest", 6, largest=6)
 
 
@@ -227,7 +227,7 @@ class Chart:
 
     @property
     def subtitle(self) -> tuple[str, ...]:
-        """What stands under the title, a line each."""
+        """The lines under the title."""
         plan = self.plan if len(self.plan) <= 300 else f"{self.plan[:296]} ..."
         adjacency = [f"adjacency {self.adjacency}"] if self.adjacency else []
         return tuple(part for part in (plan, ", ".join([*adjacency, *self.facts])) if part)
@@ -270,7 +270,7 @@ class Chart:
         return f"<Chart: {self.title}>"
 
     def _repr_svg_(self) -> str:
-        """For a notebook: the picture."""
+        """Show the picture in a notebook."""
         return self.to_svg(standalone=True)
 
     def to_svg(self, *, standalone: bool = False) -> str:

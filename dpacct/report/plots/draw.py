@@ -1,4 +1,4 @@
-"""From a chart to a matplotlib figure, whose title states a finding and stands above the axes."""
+"""Draw a chart as a matplotlib figure, whose title states a finding and stands above the axes."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Side:
 
     @property
     def label(self) -> str:
-        """What stands beside the axis."""
+        """The label of the axis."""
         if not self.partners:
             return self.name
         others = ", ".join(axis.name for axis in self.partners)
@@ -98,7 +98,7 @@ def _typed(value: str) -> str:
 
 @dataclass(frozen=True)
 class GridData:
-    """What is drawn.
+    """The values of a grid to draw, with its axes.
 
     Attributes:
         quantity: what the numbers are, such as "epsilon".
@@ -157,7 +157,7 @@ class GridData:
         return title[0].upper() + title[1:]
 
     def _methods(self) -> str:
-        """Where methods are compared, how far each is from the first."""
+        """Say how far each compared method is from the first."""
         place = next((i for i, side in enumerate(self.sides) if side.name == "method"), None)
         if place is None:
             return ""

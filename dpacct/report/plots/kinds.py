@@ -370,7 +370,7 @@ def gap(
     methods: Sequence[str] | None = None,
     width: float | None = None,
 ) -> Chart:
-    """How far each method's epsilon is from the exact one, in per cent, over delta.
+    """Plot how far each method's epsilon is from the exact one, in per cent, over delta.
 
     Above 0 a method overstates epsilon; below 0 it claims more privacy than there is.
 
@@ -496,7 +496,7 @@ def lines_by_method(
 
 
 def span_of(line: Line, standard: Line) -> str:
-    """How far a line is from the standard one: `RDP gives 9.1 % to 45 % more`."""
+    """Say how far a line is from the standard one: `RDP gives 9.1 % to 45 % more`."""
     both = np.isfinite(line.values) & np.isfinite(standard.values) & (standard.values > 0)
     if not both.any():
         return ""
@@ -511,7 +511,7 @@ def span_of(line: Line, standard: Line) -> str:
 
 
 def _compared(method: str, answer: Answer, standard: float) -> str:
-    """How far one answer is: `RDP gives 13 % more`, `the central limit estimates 9 % less`."""
+    """Say how far one answer is: `RDP gives 13 % more`, `the central limit estimates 9 % less`."""
     difference = more_or_less(float(answer) / standard - 1)
     return f"{spoken(method)} {_verb(answer.strength)} {difference}"
 
@@ -543,7 +543,7 @@ def _asked(ask: Callable[[str], Answer], methods: Sequence[str]) -> dict[str, An
 
 
 def _title_of_methods(answers: dict[str, Answer], where: str, quantity: str) -> str:
-    """`At delta 1e-5 the exact epsilon is 1.516; RDP gives 13 % more`."""
+    """Return a title: `At delta 1e-5 the exact epsilon is 1.516; RDP gives 13 % more`."""
     if not answers:
         return f"{where} no finite {quantity} holds"
     (method, first), *others = answers.items()

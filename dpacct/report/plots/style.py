@@ -56,7 +56,7 @@ LOOKS = (
     Look(SKY, "P"),
     Look(BLACK, "X"),
 )
-"""For lines that are no methods, in this order."""
+"""The looks of lines that are no methods, in this order."""
 METHODS = {
     "exact": ("exact", LOOKS[0]),
     "certified": ("certified", LOOKS[0]),
@@ -69,7 +69,7 @@ METHODS = {
     "dp_fed_ls.theorem1": ("DP-Fed-LS, Theorem 1", LOOKS[3]),
     "dp_fed_ls.theorem2": ("DP-Fed-LS, Theorem 2", LOOKS[6]),
 }
-"""What a legend calls a method, and its look, the same wherever it appears."""
+"""The name of each method in a legend, and its look, the same wherever it appears."""
 
 LINES: dict[Strength, Any] = {
     Strength.PROVED: "-",
@@ -164,7 +164,7 @@ def look_of(method: str, index: int = 0) -> Look:
 
 
 def method_name(method: str) -> str:
-    """What a legend calls a method.
+    """Return the name of a method in a legend.
 
     >>> method_name("rdp"), method_name("udp_fl.theorem7")
     ('RDP', 'udp_fl.theorem7')

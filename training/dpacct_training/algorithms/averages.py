@@ -38,7 +38,7 @@ class FedAvg(Algorithm):
         return Plan(cohort=cohort, noise={"update": Unprotected(setting.model.dimension)})
 
     def update(self, sent: Arrays, site: Site) -> Array:
-        """How each client would move the model: a row each."""
+        """Return each client's update of the model, a row each."""
         return fit(site, sent["weights"], self.local)
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
@@ -96,7 +96,7 @@ class DPFed(DPFedAvg):
     source: ClassVar[str] = "Liang et al. 2020, Algorithm 1, sigma = 0"
 
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
-        """What Theorem 1 or 2 asks for, by the sampling."""
+        """Use the noise of Theorem 1 or 2, by the sampling."""
         theorem = {"uniform": "theorem1", "poisson": "theorem2"}
         scheme = one_of("scheme", cohort.scheme, theorem)
         return self, replace(cohort, noise=f"dp_fed_ls.{theorem[scheme]}")

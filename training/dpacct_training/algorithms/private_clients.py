@@ -43,7 +43,7 @@ class PriFedSync(Algorithm):
     personalises: ClassVar[bool] = True
 
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
-        """As it is: `sigma` is the paper's own."""
+        """Use the exact noise: `sigma` is the paper's own."""
         return self, replace(cohort, noise="exact")
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
@@ -69,7 +69,7 @@ class PriFedSync(Algorithm):
         return Plan(cohort=cohort, records={client: records(len(rows)) for client, rows in clients})
 
     def paper_says(self, plan: Plan) -> str:
-        """What Theorem 1 of the paper says at this run's parameters, beside what holds."""
+        """Say what the paper's theorem gives at this run's parameters, beside what holds."""
         if not plan.private:
             return ""
         mu = self.paper_mu(plan, plan.cohort.rounds)
@@ -95,7 +95,7 @@ class PriFedSync(Algorithm):
         return float(paper.mu_clt)
 
     def helper(self, sent: Arrays, site: Site) -> Array:
-        """Where a client starts from, and what it uses itself."""
+        """Return the model from which a client starts and which it uses itself."""
         mine = site.recall("model", sent["weights"])
         return (1.0 - self.alpha) * mine + self.alpha * sent["weights"]
 

@@ -51,15 +51,15 @@ class Voting(Algorithm):
 
     @property
     def parts(self) -> int:
-        """How many parts a vote may be divided into."""
+        """The number of parts into which a vote may be divided."""
         return 1
 
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
-        """As it is: `sigma` is the paper's own."""
+        """Use the exact noise: `sigma` is the paper's own."""
         return self, replace(cohort, noise="exact")
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
-        """As many noisy arg max of votes as are asked in all rounds."""
+        """Plan as many noisy arg max of votes as all rounds ask for."""
         public, asked = len(setting.open()[1]), cohort.rounds * self.queries
         if asked > public or cohort.scheme != "none":
             message = "rounds * queries must be at most the public samples, and scheme none"
@@ -124,7 +124,7 @@ class Voting(Algorithm):
 
 
 _PROBE = 1e-3
-"""How far a random direction is followed to find the worst one: xi of Miyato et al. 2018."""
+"""The length of the random probe for the worst direction: xi of Miyato et al. 2018."""
 _UNLABELLED = 200  # unlabelled samples of a step
 
 
@@ -233,7 +233,7 @@ class PateFL(Voting):
         return votes
 
     def adaptation(self, site: Site) -> Term:
-        """What each step of an agent takes from the next public samples."""
+        """Return the term that each step of an agent takes from the next public samples."""
         (public, _), firsts = site.open(), itertools.count(0, _AT_ONCE)
 
         def by_guesses(w: Rows, x: Rows) -> Rows:

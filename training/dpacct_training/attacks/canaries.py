@@ -128,7 +128,7 @@ def _directions(count: int, size: int, keys: Keys) -> NDArray[np.float64]:
 
 
 def _rigged(target: Target, how: Auditing, count: int, keys: Keys) -> Target:
-    """With canaries in the places of the first units, and perhaps a start of the attacker's."""
+    """Put canaries in the places of the first units, and perhaps a start of the attacker's."""
     setting = target.prepared.setting
     model, federation = setting.model, setting.federation
     train, start = federation.train, None

@@ -92,7 +92,7 @@ class Shadows:
         return 0.5 * (square + np.log(broad / wide))
 
     def lira_offline(self, signals: Scores, strangers: Scores) -> Scores:
-        """How unlikely among others, from the worlds without the unit only (the same, Section V-D)."""
+        """Score the deviation from the worlds without the unit (the same paper, Section V-D)."""
         outside, broad = self.side(False)
         return (signals - outside) / np.sqrt(broad)
 
@@ -153,7 +153,7 @@ class Membership:
 
     @property
     def alarm(self) -> bool:
-        """Whether the attack exceeds the plan's bound, so that something in the chain is wrong.
+        """Return whether the attack exceeds the plan's bound, so that something in the chain is wrong.
 
         By the chances of so many right guesses (`_chances`). Pairs of one world share its noise, so that
         Clopper and Pearson's ends are not exact for them; these are.

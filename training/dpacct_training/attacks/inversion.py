@@ -60,7 +60,7 @@ class Inversion:
 
     @property
     def alarm(self) -> bool:
-        """Whether more victims were recognised than the plan allows."""
+        """Return whether more victims were recognised than the plan allows."""
         return any(each.least > each.bound for each in self.seen)
 
 

@@ -22,7 +22,7 @@ _PIXELS = 40  # height and width of an image on the paper
 
 
 def percent(share: float) -> str:
-    """As in "12.3 %"; a hundred-thousandth at the least."""
+    """Format a share as "12.3 %"; a hundred-thousandth at the least."""
     return f"{round(100 * share, 3):.4g} %"
 
 
@@ -81,7 +81,7 @@ def proven(target: Target) -> str:
 
 
 def alarm(result: Result) -> bool:
-    """Whether the attack exceeded a proven bound."""
+    """Return whether the attack exceeded a proven bound."""
     return isinstance(result, Membership | Inversion) and result.alarm
 
 
@@ -98,7 +98,7 @@ def pictures(result: Result) -> tuple[tuple[str, str], ...]:
 
 
 def values(result: Result) -> dict[str, Any]:
-    """As JSON values."""
+    """Return JSON values."""
     if isinstance(result, Membership):
         plain = {**vars(result), "rates": [asdict(rate) for rate in result.rates]}
         curve_x, curve_y = (np.interp(_grid(), result.roc[0], axis) for axis in result.roc)

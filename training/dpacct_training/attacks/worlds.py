@@ -53,7 +53,7 @@ class Rigged(Model):
 
     @classmethod
     def of(cls, inner: Model, **more: Any) -> Rigged:
-        """Of the shape of `inner`."""
+        """Make a model with the shape of `inner`."""
         return cls(inner=inner, inputs=inner.inputs, classes=inner.classes, **more)
 
     def modules(self) -> dict[str, torch.nn.Module]:
@@ -61,11 +61,11 @@ class Rigged(Model):
         return self.inner.modules()
 
     def apply(self, call: Any, x: Any) -> Any:
-        """As the inner model."""
+        """Forward to the inner model."""
         return self.inner.apply(call, x)
 
     def scores(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """As the inner model."""
+        """Forward to the inner model."""
         return self.inner.scores(flat, x)
 
     def initial(self, generator: np.random.Generator) -> Array:
@@ -74,17 +74,17 @@ class Rigged(Model):
 
     @property
     def dimension(self) -> int:
-        """As the inner model's."""
+        """The inner model's dimension."""
         return self.inner.dimension
 
     def gradient(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """As the inner model."""
+        """Forward to the inner model."""
         return self.inner.gradient(w, x, y)
 
     def fit_in_span(
         self, site: Site, start: Array, local: Local, within: float | None
     ) -> NDArray[np.float32] | None:
-        """As the inner model."""
+        """Forward to the inner model."""
         return self.inner.fit_in_span(site, start, local, within)
 
     def bounded_sum(
@@ -264,7 +264,7 @@ def over_clients(
 
 
 def _kept_for_good(prepared: Prepared, keys: Keys) -> dict[int, Arrays]:
-    """What all clients keep after a round with everyone, where no release and nobody else changes it."""
+    """Return what clients keep after a round of everyone, where no release or other client changes it."""
     if not prepared.algorithm.keeps_for_good:
         return {}
     run = Run(prepared.algorithm, prepared.plan, prepared.setting, keys.derived("agents"))
@@ -358,7 +358,7 @@ def over_records(
 def _stacked(
     target: Target, host: Host, plan: Plan, runs: Mapping[int, Run], round: int
 ) -> dict[int, Reply]:
-    """What the target answers in each of these worlds."""
+    """Return the target's reply in each of these worlds."""
     client, setting = target.client, target.prepared.setting
     first = next(iter(runs.values()))
     (task,) = first.tasks(Answered([]), TRAIN, round, [client])
@@ -386,7 +386,7 @@ def _stacked(
 
 
 def _share(meter: Meter, worlds: int) -> Meter:
-    """What one of so many worlds has drawn: all of them drew equally much."""
+    """Return one world's share of a meter: all of them drew equally much."""
     return Meter(
         meter.bounded // worlds,
         meter.vectors // worlds,

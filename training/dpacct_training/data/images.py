@@ -148,7 +148,7 @@ FASHION = idx_source("fashion-mnist", cache.from_deb)
 
 _ROWS = 10_000
 OFFICIAL = dict(sources.files("cifar10").values())
-"""By picture, the sha256 of data_batch_1.bin .. data_batch_5.bin and test_batch.bin."""
+"""The sha256 of each picture file: data_batch_1.bin .. data_batch_5.bin and test_batch.bin."""
 LABELS = ("package/train_lables.json", "package/test_lables.json")  # as the package spells them
 
 

@@ -30,7 +30,7 @@ def _folder() -> Path:
 
 
 def names() -> list[str]:
-    """What was imported."""
+    """List the imported data sets."""
     return sorted(path.stem for path in _folder().glob("*.npz"))
 
 

@@ -26,7 +26,7 @@ _STAGE = re.compile(r"_[^_]*_")
 
 
 def lines(play: str) -> dict[str, str]:
-    r"""What each role says, in order, without headings and stage directions.
+    r"""Return each role's lines, in order, without headings and stage directions.
 
     >>> lines("# A\n\n**BERNARDO**  \nWho's there?\n\n_Exit_\n\n**FRANCISCO**  \nNay.")
     {'BERNARDO': "Who's there?\n", 'FRANCISCO': 'Nay.\n'}

@@ -41,7 +41,7 @@ class Source:
     standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     expand: Callable[[Arrays], Arrays] | None = None  # done at each loading: the result is large
     attributes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Where words of a person stand in a row of x, [from, to)."""
+    """The columns of x, [from, to), that hold a person's attributes."""
 
     @property
     def path(self) -> Path:
@@ -60,7 +60,7 @@ def pinned(
 
 
 def files(name: str) -> dict[str, tuple[str, str]]:
-    """What is taken out of a source's package: (path, SHA-256) of each part."""
+    """Return (path, SHA-256) of each part that is taken out of a source's package."""
     return {part: (path, sha256) for part, (path, sha256) in _PINNED[name]["files"].items()}
 
 

@@ -32,11 +32,11 @@ class Engine(ABC):
 
     @property
     def local(self) -> bool:
-        """Whether the clients live on the server's machine: then the run keeps their memories and keys."""
+        """Return whether clients live on the server's machine: the run then keeps their memories and keys."""
         return True
 
     def where(self, client: int) -> int:
-        """Which host must be asked about a client; 0 where any host can be.
+        """Return the host that must be asked about a client; 0 where any host can be.
 
         Tasks are about clients of one host.
         """

@@ -178,7 +178,7 @@ class Party:
         return sealing + masking + _commitment(self._secret("own"))
 
     def shares(self, me: int, publics: Sequence[bytes], least: int) -> list[bytes]:
-        """For each party, sealed: its share of this one's masking key, and of its own mask's seed."""
+        """Seal for each party its share of this one's masking key, and of its own mask's seed."""
         stream = self.keys.stream("secure sum shares")
         pieces = []
         for purpose in ("masking", "own"):
@@ -328,7 +328,7 @@ def answered(host: Host, task: Task) -> Reply:
 
 
 def _keys(host: Host, question: Task) -> Keys:
-    """Of this question and these clients only: another one's masks are others."""
+    """Derive the keys for this question and these clients only."""
     about = f"secure {question.digest} {question.clients}"
     if host.keys is not None:
         return host.keys.derived(about)
@@ -340,7 +340,7 @@ def _keys(host: Host, question: Task) -> Keys:
 
 
 class SecureSum(Around):
-    """What it passes on of a round is one sum of all clients that answered."""
+    """An engine that passes on a single sum over all clients that answered a round."""
 
     def __init__(self, inner: Engine, plan: Plan) -> None:
         super().__init__(inner)
@@ -408,7 +408,7 @@ class SecureSum(Around):
         shape: tuple[int, int],
         number: type[np.generic] = np.uint8,
     ) -> dict[tuple[int, ...], Reply]:
-        """By clients, the answers that have one array of the name, shape and type that they must."""
+        """Return, by clients, the answers whose array has the required name, shape and type."""
         questions = [
             replace(task, kind=kind, sent={**task.sent, **{_SAID + n: a for n, a in said.items()}})
             for task, said in asked

@@ -78,18 +78,18 @@ class Linear(Model):
         return w.reshape(*flat.shape[:-1], self.features, self.classes).transpose(-1, -2), b
 
     def row(self, w: Tensor, b: Tensor) -> Tensor:
-        """What `matrix` takes apart, for W (clients, classes, features) and b (clients, classes)."""
+        """Join what `matrix` takes apart: W (clients, classes, features) and b (clients, classes)."""
         if self.layout == "class-fastest":
             w = w.transpose(1, 2)
         return torch.cat([w.flatten(1), b], dim=1)
 
     def scores(self, flat: Tensor, x: Tensor) -> Tensor:
-        """As `Model.scores`, for either layout."""
+        """Evaluate `Model.scores` in either layout."""
         w, b = self.matrix(flat)
         return torch.nn.functional.linear(x.flatten(1), w, b)
 
     def flattened(self, tensors: Iterable[Tensor]) -> NDArray[np.float64]:
-        """As `Model.flattened`, for either layout."""
+        """Evaluate `Model.flattened` in either layout."""
         w, b = tensors
         if self.layout == "class-fastest":
             w = w.T
@@ -120,7 +120,7 @@ class Linear(Model):
         return self._pull(error, x).div_(y.shape[1])
 
     def through(self, w: Tensor, x: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
-        """As `Model.through`: the loss by the scores, and then in closed form."""
+        """Differentiate the loss by the scores, and then in closed form."""
         x = fours(x.flatten(2))
         scores = self._scores(w, x).requires_grad_(True)
         (error,) = torch.autograd.grad(loss(scores).sum(), scores)
@@ -129,7 +129,7 @@ class Linear(Model):
     def bounded_sum(
         self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
     ) -> Tensor:
-        """As `Model.bounded_sum`, without any per-record gradient.
+        """Evaluate `Model.bounded_sum` without any per-record gradient.
 
         The gradient of a record is the outer product of its error and (x, 1), so that its l1 and l2
         norms are products of theirs.
@@ -151,7 +151,7 @@ class Linear(Model):
     def _bounded_by_number(
         self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
     ) -> Tensor:
-        """Where each number of a record's gradient is clipped by itself."""
+        """Sum records' gradients of which each number is clipped by itself."""
         error = self._error(w, fours(x), y)
         sums, biases = [], []
         for client, noise in enumerate(noises):

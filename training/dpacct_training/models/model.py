@@ -39,7 +39,7 @@ class Model(Settings, ABC):
 
     name: ClassVar[str]
     stacks: ClassVar[bool] = False
-    """Whether training many clients in one tensor program pays (measured: not for convolutions)."""
+    """True if training many clients in one tensor program pays (measured: not for convolutions)."""
 
     @abstractmethod
     def modules(self) -> dict[str, torch.nn.Module]:

@@ -48,7 +48,7 @@ class MLP(Model):
     def bounded_sum(
         self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
     ) -> Tensor:
-        """As `Model.bounded_sum`, without any per-record gradient, where norms are l1 or l2.
+        """Evaluate `Model.bounded_sum` without any per-record gradient, where norms are l1 or l2.
 
         The gradient of a record by a layer is the outer product of its error there and (input, 1): its
         norm is the product of theirs (Goodfellow 2015).

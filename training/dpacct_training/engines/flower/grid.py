@@ -43,7 +43,7 @@ class Flower(Engine):
         return False
 
     def where(self, client: int) -> int:
-        """Which host has this client's data."""
+        """Return the host that has this client's data."""
         return client % self.hosts
 
     def _join(self) -> None:

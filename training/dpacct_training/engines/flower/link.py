@@ -88,7 +88,7 @@ class Home:
             )
 
     def connection(self, address: str, root: str | None) -> None:
-        """What `flwr` calls "it" from now on."""
+        """Write the connection that `flwr` calls "it"."""
         how = "insecure = true" if root is None else f"root-certificates = {json.dumps(root)}"
         text = f'[superlink]\ndefault = "it"\n[superlink.it]\naddress = "{address}"\n{how}\n'
         write_text(self.path / "config.toml", text)
@@ -152,7 +152,7 @@ def own_superlink(home: Home, stack: ExitStack, deadline: float) -> str:
 
 
 def node_words(address: str, host: int, folder: Path, *more: str) -> tuple[str, ...]:
-    """How a SuperNode of this host is started."""
+    """Return the arguments that start a SuperNode of this host."""
     config = f'partition-id={host} folder="{folder.resolve()}"'
     port = str(free_port())
     return (

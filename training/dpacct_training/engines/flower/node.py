@@ -29,7 +29,7 @@ from dpacct_training.plan import Plan
 from dpacct_training.site import JUDGE, SECURE, Host, Reply, Task
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, EOFError)
-"""What reading a record raises that another program may have written."""
+"""The errors of reading a record that another program may have written."""
 _METER = "meter "
 
 
@@ -41,7 +41,7 @@ def packed(arrays: Arrays, **words: Any) -> RecordDict:
 
 
 def unpacked(record: RecordDict) -> tuple[Arrays, Any]:
-    """What `packed` was given."""
+    """Unpack what `packed` was given."""
     words = record["words"]
     arrays = record["arrays"].to_numpy_ndarrays()
     return dict(zip(words["names"], arrays, strict=False)), words
@@ -121,7 +121,7 @@ UNTOLD = "an unprotected accuracy is not told"
 
 
 class Disk:
-    """What a node must not forget: its key, what its clients keep, and what they have answered.
+    """A node's persistent memory: its key, what its clients keep, and what they have answered.
 
     A round that is asked twice gets the same answer, and with another question none. A client is not
     asked beyond its own budget, whoever asks and however often a run is begun anew.
@@ -139,7 +139,7 @@ class Disk:
         return Keys(secret(self.folder / "node.key", os.urandom(32)), ELSEWHERE)
 
     def refusal(self, task: Task, plan: Plan) -> str:
-        """Why a task is not answered, in a fixed word; else "", and it is noted that it is."""
+        """Return why a task is not answered, in a fixed word; else "", after noting that it is."""
         with self._base:  # all of its clients or none, on the disk before any of them works
             self._base.execute("BEGIN IMMEDIATE")
             asked = [(client, task.run, task.round, task.kind) for client in task.clients]
@@ -153,7 +153,7 @@ class Disk:
         return ""
 
     def _spent(self, client: int, plan: Plan) -> bool:
-        """Whether a client's own budget has no room for another round."""
+        """Return whether a client's own budget has no room for another round."""
         account = plan.accounts.get(f"client {client}")
         if account is None or account.epsilon is None:
             return False
@@ -161,13 +161,13 @@ class Disk:
         return int(rounds) >= account.times
 
     def recall(self, run: str, client: int, round: int) -> Arrays:
-        """As it was before this round: a round that is asked twice starts from the same."""
+        """Return a client's memory before this round: a round that is asked twice starts from the same."""
         kept = self._base.execute(_RECALL, (client, run, round)).fetchone()
         arrays: Arrays = {} if kept is None else required("safetensors.numpy").load(kept[0])
         return arrays
 
     def remember(self, task: Task, memory: dict[int, Arrays]) -> None:
-        """What clients keep after a round; the rounds before it stay until it is over."""
+        """Store what clients keep after a round; the rounds before it stay until it is over."""
         save = required("safetensors.numpy").save
         with self._base:
             for client, arrays in memory.items():

@@ -50,7 +50,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class _Weights(Model):
-    """As many weights as the app's model has, and where they start."""
+    """The app's initial weights as a model."""
 
     values: np.ndarray[Any, np.dtype[np.float64]] = field(
         default_factory=lambda: np.zeros(0), compare=False
