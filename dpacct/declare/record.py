@@ -329,7 +329,7 @@ class Record:
         return {name: value for name, value in values.items() if value is not None}
 
     def written(self) -> dict[str, Any]:
-        """Those values as exact text."""
+        """Return the settings as exact text."""
         return {name: text(value) for name, value in self.settings.items()}
 
     def _values(self) -> tuple[Any, ...]:

@@ -92,7 +92,7 @@ class ClientLevel(FederatedPlan):
         return self.noise_multiplier / self.adjacency.clip_factor
 
     def with_sigma(self, sigma: float) -> Self:
-        """The same plan with other noise."""
+        """Return the plan with this noise."""
         multiplier = _MULTIPLIER.check("sigma", sigma) * self.adjacency.clip_factor
         return self.but(noise_multiplier=multiplier)
 

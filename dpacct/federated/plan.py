@@ -70,7 +70,7 @@ class FederatedPlan(Record, ABC):
 
     @abstractmethod
     def with_sigma(self, sigma: float) -> Self:
-        """The same plan with other noise: standard deviation / sensitivity."""
+        """Return the plan with this noise: standard deviation / sensitivity."""
 
     @property
     @abstractmethod

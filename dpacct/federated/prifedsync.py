@@ -333,7 +333,7 @@ class PriFedSync(FederatedPlan):
         return self.local() * self.rounds
 
     def with_sigma(self, sigma: float) -> Self:
-        """The same plan with other noise."""
+        """Return the plan with this noise."""
         return self.but(sigma=sigma)
 
     @property

@@ -116,7 +116,7 @@ class Client(Record):
         return self.but(client_rate=1)
 
     def with_noise(self, noise: Number) -> Client:
-        """The same client with this noise."""
+        """Return the client with this noise."""
         return self.but(noise=noise)
 
     def spent(self, rounds: int, local_steps: int, method: str = "auto") -> Answer:
@@ -302,7 +302,7 @@ class UDPFL:
             yield from self.rows_of(harmonized)
 
     def rows_of(self, harmonized: Harmonized) -> Iterator[Row]:
-        """Those of one client; none, where it takes no part."""
+        """Yield the rows of one client; none, where it takes no part."""
         client, who, exact = harmonized.client, harmonized.client.name, harmonized.epsilon
         if exact is None:
             return

@@ -39,7 +39,7 @@ class Meaning(NamedTuple):
 def meaning(
     adjacency: Adjacency | str | None = None, noise_multiplier_of: str | None = None
 ) -> Meaning:
-    """Checked; raises `InvalidArgument`."""
+    """Return the checked meaning; raises `InvalidArgument`."""
     if noise_multiplier_of not in (None, "clip", "sensitivity"):
         message = "noise_multiplier_of must be 'clip', 'sensitivity' or None"
         raise InvalidArgument(

@@ -229,7 +229,7 @@ class Account(Asked):
         return f"Account {self.name!r}"
 
     def facts_shown(self) -> Facts:
-        """Its budget, and how much of it is used."""
+        """Show the budget, and how much of it is used."""
         return facts_of(self._state())
 
     @property

@@ -34,7 +34,7 @@ class _Normal(Mechanism):
         return 1 / (per_sensitivity + per_clip * adjacency.clip_factor**2)
 
     def stated(self, adjacency: Adjacency) -> Stated:
-        """The same by (sensitivity / sigma)^2, which adds up under composition."""
+        """State the pair by (sensitivity / sigma)^2, which adds up under composition."""
         from dpacct.pld.loss import normal
         from dpacct.pld.pair import Stated
 

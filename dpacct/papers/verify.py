@@ -53,7 +53,7 @@ class Case:
             return None
 
     def judged(self, point: Point, values: Mapping[str, Plain]) -> Judged | None:
-        """The same for a point whose values are known to lie in the domain."""
+        """Judge a point whose values are known to lie in the domain."""
         try:
             comparison = self.oracle.compare(self.statement, values)
         except (DpacctError, ArithmeticError, TooFine):  # the oracle gives no answer there

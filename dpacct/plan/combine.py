@@ -90,7 +90,7 @@ class Compose(Node, kind="compose"):
 
     @property
     def inside(self) -> tuple[Node, ...]:
-        """Its parts."""
+        """The parts."""
         return self.parts
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class Under(Around, kind="under"):
         know(self, inner.above(declared=declared, unit=agree("unit", inner.unit, self.whose)))
 
     def gather(self) -> Mapping[Leaf, int]:
-        """Those of the plan inside."""
+        """Return the leaves of the plan inside, with their counts."""
         return dict(self.node.gathered)
 
     def __repr__(self) -> str:

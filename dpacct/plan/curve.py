@@ -244,7 +244,7 @@ def curve(
 
 
 def _representatives(alpha: Floats) -> Floats:
-    """Some of the alphas, by rank and by size."""
+    """Choose some of the alphas, by rank and by size."""
     ordered = np.unique(alpha)
     ranks = np.unique(np.linspace(0, ordered.size - 1, MANY).astype(int))
     positive = ordered[ordered > 0.0]

@@ -92,7 +92,7 @@ class OnHeld(Around, Leaf, kind="held"):
         raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
 
     def in_sample(self, sampler: Sampler) -> NoReturn:
-        """Not reached: uses are put together before a plan is sampled."""
+        """Fail: uses are put together before a plan is sampled, so none arrives here."""
         raise Unsupported(f"{self!r} has a pair only with all its other uses", argument="plan")
 
     def __repr__(self) -> str:

@@ -140,7 +140,7 @@ class Node(ABC):
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def under(self, adjacency: Adjacency | str | None = None, *, unit: Unit | str = "") -> Node:
-        """The same plan with its adjacency (and unit of privacy) declared.
+        """Return the plan with its adjacency (and unit of privacy) declared.
 
         Raises `InvalidArgument` if another one was declared, or the sampling fixes another one.
 

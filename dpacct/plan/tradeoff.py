@@ -55,7 +55,7 @@ class TradeOff(Displayed, ABC):
         return "trade-off function"
 
     def facts_shown(self) -> Facts:
-        """Its values, from below, where attacks are reported."""
+        """Show the values, from below, at which attacks are reported."""
         read = ((alpha, self(alpha)) for alpha in _ALPHAS)
         return {f"f({alpha:g}) {self._relation}": down(float(beta), 4) for alpha, beta in read}
 

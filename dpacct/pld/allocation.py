@@ -104,7 +104,7 @@ class LogDensity:
         return cls(np.append(starts[rank], high), np.concatenate([c for _, c in panels])[rank])
 
     def normalised(self) -> LogDensity:
-        """The same density with total mass 1."""
+        """Return the density scaled to total mass 1."""
         half = 0.5 * np.diff(self.edges)[:, None]
         x = self.edges[:-1, None] + half * (1.0 + _FINE_GAUSS[0])
         mass = float((np.exp(self(x)) * half * _FINE_GAUSS[1]).sum())
@@ -123,7 +123,7 @@ class _Sum:
     m: int
 
     def __call__(self, x: Floats) -> Floats:
-        """Its log density at places between the ends that both densities allow."""
+        """Return the log density at places between the ends that both densities allow."""
         chunks = [self._integral(x[k : k + _CHUNK]) for k in range(0, x.size, _CHUNK)]
         return np.concatenate(chunks)
 

@@ -153,7 +153,7 @@ class Round:
 
     @cached_property
     def branches(self) -> tuple[Branch, ...]:
-        """Those of the steps: how steep the losses of a round are at least."""
+        """The branches of the steps, which bound the steepness of a round's losses."""
         return tuple(branch for law, _ in self.parts for branch in law.branches)
 
     @cached_property
@@ -184,7 +184,7 @@ class Round:
         return math.exp(log_delta.value)
 
     def truncated(self, log_tail: float) -> LossDistribution:
-        """Not known in closed form: raises `TooFine`."""
+        """Raise `TooFine`: there is no closed form."""
         raise TooFine
 
 
@@ -227,7 +227,7 @@ class RoundMoments:
         return Cumulants(*sums.tolist()), float(level[0]), float(w[0])
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
-        """Those of a round, mixed by the coin."""
+        """Mix the cumulants of a held round with those of none, by the coin."""
         run, level, w = self._run(c, frequency)
         m, rest = run.mean, 1.0 - w
         third = w * (run.third + 3.0 * rest * m * run.variance + (rest * m) ** 3)

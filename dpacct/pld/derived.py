@@ -205,7 +205,7 @@ class Mirrored(Derived):
         return -high, high
 
     def log_moments(self, tilts: Floats) -> Floats:
-        """Those of a grid, or by the base's, which losses that are next to nothing are better known by.
+        """Return the log moments of a grid, or by the base's, which know losses near 0 better.
 
         M' - 1 <= 2 (M - 1) where no loss is infinite: with u = e^L, M - 1 is E_Q[u^{1+s} - 1 - (1+s)(u-1)],
         of which no value is negative; M' - 1 is that over u > 1, and E_Q[u^{-s} - 1 + s (u-1); u > 1],

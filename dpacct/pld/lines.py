@@ -197,7 +197,7 @@ def revival(saddle: Saddle, total: Totals[float], beyond: float) -> tuple[float,
 def _highest(
     laws: Sequence[Jumping], smooth: Sequence[Jumping], c: float, beyond: float
 ) -> tuple[float, float]:
-    """The same of some laws, by rising jumps, beside smooth ones.
+    """Return the largest return of several laws, by rising jumps, beside smooth ones.
 
     Where the last one's are too many to be followed through the periods of the first one's, its own largest
     value stands for it.
@@ -512,7 +512,7 @@ class PeriodicLine(Line):
 
 
 class OddLine(PeriodicLine):
-    """The same of one law that has all its atoms but the lightest, under the tilt, on a lattice.
+    """The line of one law that has all its atoms but the lightest, under the tilt, on a lattice.
 
     With M = B + m e^{sy}, M^T = sum_j C(T,j) m^j e^{sjy} B^{T-j}, and each term has a lattice of its own.
     """

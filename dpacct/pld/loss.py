@@ -565,7 +565,7 @@ class LossDistribution:
         return self.up_to(top, float(value[0] + slope[0]), math.exp(-top) * float(slope[0]))
 
     def split(self, loss: float) -> LossDistribution:
-        """The same, each branch in two at a loss."""
+        """Cut each branch in two at a loss."""
         parts = (part for b in self.branches for part in (b.below(loss), b.above(loss)))
         return replace(self, branches=tuple(part for part in parts if part is not None))
 

@@ -291,7 +291,7 @@ _FINER = 0.8
 
 
 def together(sources: Sources) -> Sources:
-    """The same composition of fewer sources, where that is exact: Gaussians are one, as squares of mu add."""
+    """Merge sources where that is exact: Gaussians become one, as squares of mu add."""
     rest: list[tuple[Source, float]] = []
     squares: list[float] = []
     count = 0.0
@@ -309,7 +309,7 @@ def together(sources: Sources) -> Sources:
 
 
 def merged(sources: Sources) -> Sources:
-    """The same composition as grids take it: one Gaussian, few outcomes listed, stacks row by row."""
+    """Merge sources as grids take them: one Gaussian, few outcomes listed, stacks row by row."""
     fewer = together([(part, n * each) for source, n in sources for part, each in source.apart])
     if may_be_listed(fewer):
         return [(Listed(tuple((source, round(n)) for source, n in fewer)), 1.0)]
@@ -381,7 +381,7 @@ class Nested(Source):
         return sum(count * source.ceiling for source, count in self.parts)
 
     def log_moments(self, tilts: Floats) -> Floats:
-        """Those of independent losses add up."""
+        """Add up the log moments of independent losses."""
         return np.asarray(sum(count * source.log_moments(tilts) for source, count in self.parts))
 
     def span(self, log_mass: float) -> tuple[float, float]:

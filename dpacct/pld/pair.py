@@ -144,7 +144,7 @@ class Stated:
         return self.formula(*(n if isinstance(n, int) else number(n) for n in self.numbers))
 
     def pair(self) -> Pair:
-        """One that is its own mirror image, and realised, in floats."""
+        """Make a pair that is its own mirror image, and realised, in floats."""
         basis = () if self.basis is None else (self.basis,)
         return Pair((Cut(self.of()),), basis, near=None if self.near is None else self.near.pair)
 
@@ -185,7 +185,7 @@ class Pair:
 
     @classmethod
     def together(cls, parts: Sequence[tuple[Pairs, int]]) -> Pair:
-        """All of these releases, each with its count, on one sample."""
+        """Put all of these releases, each with its count, on one sample."""
         basis = tuple(dict.fromkeys(line for pairs, _ in parts for line in pairs.basis))
         below = None
         if any(pairs.lower is not None for pairs, _ in parts):
@@ -233,7 +233,7 @@ class Pair:
         return self._exchanged(rate, self.below or self.at)
 
     def participation(self, rate: float) -> Pairs:
-        """All of it or nothing, by a coin that both neighbours share; below, it is seen."""
+        """Run all or nothing, by a coin that both neighbours share; for the lower end it is seen."""
         lower = None
         if self.below is not None:
             lower = tuple(thinned(source, rate) for source in self.below(1.0))

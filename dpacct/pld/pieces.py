@@ -424,7 +424,7 @@ class Cut(Source):
 
     @cached_property
     def _points(self) -> Pieces:
-        """Its atoms by rising losses."""
+        """Return the atoms by rising losses."""
         d = self.of
         order = np.argsort(d.losses, kind="stable")
         losses = d.losses[order]

@@ -208,7 +208,7 @@ class Expansion:
         )
 
     def _by_line(self, k: Index, epsilon: float) -> tuple[float, float, float]:
-        """The same by a contour for so many jumps up to the top, as losses beyond it are charged."""
+        """Integrate so many jumps along a contour, up to the top, as losses beyond it are charged."""
         if k not in self._lines:
             jumps = [
                 (*law.between(self.level, self.top), j)

@@ -411,7 +411,7 @@ class Above(Unbent):
         return self._sums(cs, [(n, part.rough(cs), part.coarse) for part, n in self.parts])[0]
 
     def _fine(self, c: float, frequency: float) -> tuple[Sums, Floats, Floats]:
-        """The same from rules made for this tilt and frequency."""
+        """Evaluate rules made for this tilt and frequency."""
         parts = []
         for moments, n in self.parts:
             fine = moments.fine(c, frequency)
@@ -467,7 +467,7 @@ class Largest(Saddle):
         super().__init__(laws, c, warm=True, by_loss=True, tolerance=TOLERANCE)
 
     def ready(self, low: float, high: float) -> list[tuple[Moments, float]]:
-        """All of them together."""
+        """The laws, taken together."""
         return [(Above(self.laws, self.floor, low, high), 1.0)]
 
 

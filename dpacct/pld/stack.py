@@ -79,7 +79,7 @@ class Stack:
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[Stack, float]]) -> Stack:
-        """All of these, each so often."""
+        """Join stacks, each repeated so often."""
         width = max(stack.rows.shape[1] for stack, _ in parts)
 
         def padded(table: Floats, value: float) -> Floats:
@@ -112,7 +112,7 @@ class Stack:
         return float(self.count @ (np.exp(self.masses) * np.square(self.rows)).sum(axis=1))
 
     def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
-        """Not known in closed form: raises `TooFine`."""
+        """Raise `TooFine`: there is no closed form."""
         raise TooFine
 
     def truncated(self, log_tail: float) -> LossDistribution:
@@ -120,7 +120,7 @@ class Stack:
         raise TooFine
 
     def chosen(self, rows: npt.NDArray[np.intp]) -> Stack:
-        """Some of the rows."""
+        """Return the chosen rows."""
         return replace(
             self,
             rows=self.rows[rows],
@@ -130,7 +130,7 @@ class Stack:
         )
 
     def together(self, most: int) -> Stack:
-        """The same in fewer rows: some taken together, as long as their outcomes are at most so many.
+        """Merge rows, as long as their joint outcomes are at most so many.
 
         >>> coin = Stack.of([(np.array([1.0, -1.0]), np.log([0.75, 0.25]), 0.0)], np.array([3]))
         >>> coin.together(10).rows.tolist()

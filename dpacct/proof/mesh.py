@@ -144,7 +144,7 @@ class Masses:
     infinite: int
 
     def law(self, mesh: Mesh) -> Law:
-        """The same in balls. All Q-mass that is left over is where P has none, as both orders allow."""
+        """Return the law in balls. All Q-mass left over is where P has none, as both orders allow."""
         unit, scale = arb(mesh.unit), 1 << mesh.bits
         rows = enumerate(self.masses, self.first)
         atoms = tuple((unit * j, arb(fmpq(m, scale))) for j, m in rows if m)
@@ -171,7 +171,7 @@ class Rounded(Step):
         return _law(self, ctx.prec)
 
     def masses(self) -> Masses:
-        """The same as whole numbers, whatever the working precision."""
+        """Return the masses as whole numbers, whatever the working precision."""
         assert self.mesh is not None
         with precision(self.mesh.bits + _SPARE):
             spend_once(self, self._charge)

@@ -63,7 +63,7 @@ class Plan:
             raise NotCertified(message)
 
     def _direct(self) -> None:
-        """Its directions, as they are or on grids."""
+        """Return the plan's directions, as they are or on grids."""
         upper, lower = self._engines
         sides, meshed = self._laws, self._meshed
         pairs = zip(sides.upper, upper, strict=True)

@@ -104,7 +104,7 @@ def is_quick(answer: Answer) -> bool:
 
 
 def risks(answer: Answer) -> tuple[tuple[str, Answer], ...]:
-    """The same guarantee as attack success, where that is quickly computed."""
+    """Express the guarantee as attack success, where that is quickly computed."""
     from dpacct.pld.budget import Overspent, metered
     from dpacct.risk import Risk
 

@@ -254,7 +254,7 @@ class Question:
     def of(
         cls, shuffle: Shuffle, quantity: str, at: Number, adjacency: Adjacency | str | None
     ) -> Question:
-        """Checked. Raises `InvalidArgument`."""
+        """Make checked inputs. Raises `InvalidArgument`."""
         word = resolve_adjacency(shuffle, adjacency)
         if quantity == "epsilon":
             return cls(shuffle, quantity, ln(DELTA.check("delta", at)), False, word)

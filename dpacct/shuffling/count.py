@@ -276,7 +276,7 @@ class Count:
 
     @property
     def reverse(self) -> Count:
-        """The same count with the two data sets exchanged."""
+        """Return the count with the two data sets exchanged."""
         return replace(self, swapped=not self.swapped)
 
     @property

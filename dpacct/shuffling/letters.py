@@ -218,7 +218,7 @@ def _with_others(
     rounding: float,
     count: int,
 ) -> Mixture:
-    """The same where others hide the differing client: o given m is binomial, or one more than that.
+    """Return the law where others hide the differing client: o given m is binomial, or one more.
 
     Fewer others tell more. Given m, their number is stochastically between Bin(n - m, c) and 1 + Bin(n - m
     - 1, c), c = other / (1 - 2 share); the ends of a block of m are taken on the safe side.

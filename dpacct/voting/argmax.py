@@ -220,7 +220,7 @@ class LaplaceNoise(Noise):
         return level.changed * np.asarray(each, dtype=np.float64)
 
     def reach(self, step: int) -> float:
-        """The same for noise of any scale; below 0 where it is too small."""
+        """Return the largest margin, for any scale of noise; below 0 where the noise is too small."""
         return _reach(self.b)
 
     def nodes(self, counts: Counts, step: int) -> Iterator[Nodes]:
@@ -276,7 +276,7 @@ class Moves:
     target: Places
 
     def kept(self, chosen: NDArray[np.bool_]) -> Moves:
-        """Some of the moves."""
+        """Return the chosen moves."""
         return Moves(self.row[chosen], self.source[chosen], self.target[chosen])
 
 

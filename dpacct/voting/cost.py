@@ -59,7 +59,7 @@ class Bounds:
 
     @cached_property
     def log_q_near(self) -> Floats:
-        """The same at the worst neighbour: with every margin reduced by its largest change."""
+        """Bound log q at the worst neighbour: with every margin reduced by its largest change."""
         return self.noise.log_mismatch(
             (self.histograms.margins - self.level.margin).astype(np.float64)
         )

@@ -299,7 +299,7 @@ class Histograms:
         return np.asarray(self.residual.max(axis=1))
 
     def rows(self, places: Places) -> Histograms:
-        """Some of them."""
+        """Return the histograms at these places."""
         residual = None if self.residual is None else self.residual[places]
         return Histograms(self.counts[places], residual)
 

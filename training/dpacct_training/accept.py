@@ -113,7 +113,7 @@ def near(value: str, choices: Iterable[str]) -> str:
 
 
 def one_of(name: str, value: object, choices: Iterable[str]) -> str:
-    """One of the words in `choices`."""
+    """Check that a word is in `choices`."""
     words = list(choices)
     if not isinstance(value, str) or value not in words:
         message = f"{name} must be one of {', '.join(words)}, got {value!r:.60}"

@@ -48,7 +48,7 @@ class Setting:
     chance: Chance | None = field(default=None, compare=False)
 
     def keyed(self, keys: Keys) -> Setting:
-        """The same with public random numbers of this run."""
+        """Return the setting with public random numbers of this run."""
 
         def chance(purpose: str, round: int) -> np.random.Generator:
             return keys.generator(f"public {purpose}", round=round)

@@ -122,7 +122,7 @@ class Experiment:
         )
 
     def changed(self, values: Mapping[str, Any]) -> Experiment:
-        """The same run with some settings replaced, each named "section.key"; no sweep is left.
+        """Return the run with some settings replaced, each named "section.key"; no sweep is left.
 
         "client" replaces all of the tables [[client]].
         """

@@ -157,7 +157,7 @@ class Noise(Settings, ABC):
         return self
 
     def without(self) -> Noise:
-        """The same bound without noise ([privacy] noise = "none")."""
+        """Return the bound without noise ([privacy] noise = "none")."""
         return Unprotected(self.size, self.clip)
 
     @property
@@ -177,7 +177,7 @@ class Noise(Settings, ABC):
         return norms
 
     def at(self, clip: float) -> Self:
-        """The same mechanism at another clip, which costs the same (adaptive clipping)."""
+        """Return the mechanism at another clip, at the same cost (adaptive clipping)."""
         return replace(self, clip=clip)
 
     def bound(self, rows: Rows) -> Rows:
@@ -269,7 +269,7 @@ class Laplace(Noise):
         return stream.signs(count) * -np.log(stream.uniforms(count)) * self.b
 
     def as_printed(self) -> Noise:
-        """The same scale beside an l2 clip, as the paper has it."""
+        """Return the scale beside an l2 clip, as the paper has it."""
         return PrintedLaplace(self.size, self.clip, self.b)
 
 
@@ -467,7 +467,7 @@ class Votes(Noise):
 
 @dataclass(frozen=True)
 class ClearVotes(Votes):
-    """The same votes counted without noise: nothing is guaranteed."""
+    """The votes counted without noise: nothing is guaranteed."""
 
     counts_votes: ClassVar[bool] = False
 

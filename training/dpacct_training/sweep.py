@@ -118,7 +118,7 @@ class Mean:
 
 
 def means(experiment: Experiment, cells: list[Cell]) -> list[Mean]:
-    """One for each combination of all settings but the seed."""
+    """Average over seeds, for each combination of all other settings."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
         values = {k: v for k, v in cell.values.items() if k != "run.seed"}

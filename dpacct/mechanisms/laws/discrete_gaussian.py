@@ -74,7 +74,7 @@ def summed(scale: float, shift: int) -> Pair:
 
 
 def wide(scale: float, shift: int) -> Pair:
-    """The same of a scale of 130 or more and up to 5 scales. Raises `OutsideDomain` for other scales."""
+    """Return the law of a scale of 130 or more and a shift of up to 5 scales. Raises `OutsideDomain` else."""
     if not (130.0 <= scale <= 1e9 * shift and shift <= 5.0 * scale):
         message = f"scale must be in [130, 1e9] and sensitivity / 5 or more, got {scale:g}"
         raise OutsideDomain(message, argument="scale")

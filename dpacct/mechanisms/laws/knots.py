@@ -198,7 +198,7 @@ def table(p: Any, q: Any) -> LossDistribution:
 
 
 def listed(*masses: Any) -> LossDistribution:
-    """The same of two lists, one behind the other."""
+    """Return the law of two lists of masses, one behind the other."""
     p, q = np.array(masses).reshape(2, -1)
     return table(p, q)
 

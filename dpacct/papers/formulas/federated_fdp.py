@@ -148,7 +148,7 @@ def _telling(law: Sequence[float]) -> list[tuple[float, float]]:
 
 
 def _one_round(rate: float, law: Sequence[float]) -> list[tuple[float, float]]:
-    """The same of g_{p,j}.
+    """Return the outcomes (a, b) of one round, g_{p,j}.
 
     With alpha and beta the errors of the best test, 1 - alpha - beta of f_j grows by a - b with each such
     outcome, the most telling first; max(f_j, 1 - alpha - p^2) ends it at p^2.

@@ -27,7 +27,7 @@ def hidden(epsilon: float, eps0: float, messages: int) -> float:
 
 
 def among(epsilon: float, eps0: float, clients: int, clone: float) -> float:
-    """The same where every other client's message is a fair coin with probability `clone`."""
+    """Bound the case where every other client's message is a fair coin with probability `clone`."""
     others, terms = clients - 1, []
     for coins in range(others + 1):
         if 0.0 < clone < 1.0:

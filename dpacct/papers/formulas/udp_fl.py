@@ -245,7 +245,7 @@ def lemma2_renyi_level(gamma: float, clients: int) -> float:
 
 @oracle("lemma2_renyi_level", draws=300, within=1e-8)
 def at_renyi_level(gamma: float, clients: int) -> float | None:
-    """The same at order 2, for the randomised response whose divergence of order 2 is gamma."""
+    """Judge at order 2, for the randomised response whose divergence of order 2 is gamma."""
     # e^gamma = cosh(3 eps/2)/cosh(eps/2) = 2 cosh(eps) - 1
     epsilon = math.acosh(0.5 * (1.0 + math.exp(gamma)))
     return truths.shuffled_divergence(2.0, epsilon, clients)

@@ -530,7 +530,7 @@ def _verb(strength: Strength) -> str:
 
 
 def _asked(ask: Callable[[str], Answer], methods: Sequence[str]) -> dict[str, Answer]:
-    """The same question at one point, less the methods that can't answer there."""
+    """Ask the question at one point, without the methods that can't answer there."""
     answers = {}
     for method in methods:
         try:

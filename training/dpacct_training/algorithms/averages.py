@@ -301,7 +301,7 @@ class NbAFL(Algorithm):
     source: ClassVar[str] = "Wei et al. 2020, Algorithm 1"
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
-        """All of the noise is each client's."""
+        """Let the clients draw all of the noise."""
         if cohort.scheme == "poisson":
             message = "scheme must be uniform or none for nbafl, whose mean is over a public number"
             raise InvalidArgument(f"{message}, got 'poisson'", argument="scheme")

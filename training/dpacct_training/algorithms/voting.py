@@ -261,7 +261,7 @@ class KnnFL(Voting):
 
     @property
     def parts(self) -> int:
-        """One for each neighbour."""
+        """The parts of a vote: one for each neighbour."""
         return self.neighbours
 
     def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:

@@ -57,7 +57,7 @@ class Rigged(Model):
         return cls(inner=inner, inputs=inner.inputs, classes=inner.classes, **more)
 
     def modules(self) -> dict[str, torch.nn.Module]:
-        """Those of the inner model."""
+        """The inner model's layers."""
         return self.inner.modules()
 
     def apply(self, call: Any, x: Any) -> Any:
@@ -278,7 +278,7 @@ def _kept_for_good(prepared: Prepared, keys: Keys) -> dict[int, Arrays]:
 
 @dataclass(frozen=True, kw_only=True)
 class Partial(Records):
-    """The same steps by the same coins, where only some places hold a record."""
+    """The mechanism of the run, by its own coins, where only some places hold a record."""
 
     present: NDArray[np.bool_] = field(compare=False, repr=False)
 

@@ -59,11 +59,11 @@ class Around(Engine):
 
     @property
     def local(self) -> bool:
-        """The same as the inner engine's."""
+        """The inner engine's answer."""
         return self.inner.local
 
     def where(self, client: int) -> int:
-        """The same as the inner engine's."""
+        """Return the inner engine's answer."""
         return self.inner.where(client)
 
     def close(self) -> None:
