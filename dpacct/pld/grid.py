@@ -40,6 +40,7 @@ _NOISE = 1e-15
 _ONE_BY_ONE = 64
 # nodes at the top of a law that count as its end
 _AT_THE_TOP = 256
+_TOO_FAR = 690.0  # nats over which a profile is summed in floats
 
 
 def dot(a: Floats, b: Floats) -> float:
@@ -455,6 +456,9 @@ def _follow_top(lowered: Floats, masses: Floats, sag: Floats, down: Floats, grow
 
 def _convex(masses: Floats, nodes: Floats) -> Floats:
     """The lower convex envelope's masses: negative ones taken away so that the profile only falls."""
+    if not (masses < 0.0).any():
+        return masses
+    masses = _without_sunk_top(masses, nodes)
     negative = np.flatnonzero(masses < 0.0)
     if negative.size <= _ONE_BY_ONE:
         return _one_by_one(masses, nodes, negative)
@@ -463,6 +467,28 @@ def _convex(masses: Floats, nodes: Floats) -> Floats:
     standing, kept = _without_most(masses, nodes)
     result = np.zeros(masses.shape)
     result[standing] = _one_by_one(kept, nodes[standing], np.flatnonzero(kept < 0.0))
+    return result
+
+
+def _without_sunk_top(masses: Floats, nodes: Floats) -> Floats:
+    """The masses without the nodes above the first at which the profile is below 0; 0 is a bound there.
+
+    h_k = sum over j > k of m_j (1 - e^(x_k - x_j)), by its rises h_k - h_{k+1} = (e^(x_{k+1} - x_k) - 1) q_k,
+    q_k what is above k in units of e^-x_k. The profile meets 0 in the cell below that first node: all P-mass
+    from there on is rounded down to the node before.
+    """
+    if nodes[-1] - nodes[0] > _TOO_FAR:
+        return masses
+    fall = np.exp(nodes[0] - nodes)
+    q = np.cumsum((masses * fall)[:0:-1])[::-1]
+    h = np.cumsum((np.expm1(np.diff(nodes)) * (q / fall[:-1]))[::-1])[::-1]
+    sunk = np.flatnonzero(h < 0.0)
+    if not sunk.size or not sunk[0]:
+        return masses
+    first = int(sunk[0])
+    result = np.zeros(masses.shape)
+    result[:first] = masses[:first]
+    result[first - 1] += masses[first:].sum()
     return result
 
 
@@ -475,10 +501,10 @@ def _one_by_one(masses: Floats, nodes: Floats, negative: npt.NDArray[np.intp]) -
     """
     if not negative.size:
         return masses
-    values, at = masses.tolist(), nodes.tolist()
-    count = len(values)
-    before = list(range(-1, count - 1))
-    after = list(range(1, count + 1))
+    values, count = masses.copy(), masses.size
+    # of a few nodes among many: their neighbours, where these are not the next ones any more
+    before: dict[int, int] = {}
+    after: dict[int, int] = {}
     pending = negative.tolist()
     while pending:
         k = pending.pop()
@@ -486,14 +512,14 @@ def _one_by_one(masses: Floats, nodes: Floats, negative: npt.NDArray[np.intp]) -
         if mass >= 0.0:
             continue
         values[k] = 0.0
-        left, right = before[k], after[k]
+        left, right = before.get(k, k - 1), after.get(k, k + 1)
         if left >= 0:
             after[left] = right
         if right < count:
             before[right] = left
         if right < count and left >= 0:
             # the chord between the two, as in `pessimistic`: P and Q are kept, and convexity there restored
-            raised = math.expm1(at[left] - at[k]) / math.expm1(at[left] - at[right])
+            raised = math.expm1(nodes[left] - nodes[k]) / math.expm1(nodes[left] - nodes[right])
             values[right] += mass * raised
             values[left] += mass * (1.0 - raised)
             pending += [j for j in (left, right) if values[j] < 0.0]
@@ -501,8 +527,8 @@ def _one_by_one(masses: Floats, nodes: Floats, negative: npt.NDArray[np.intp]) -
             values[right] += mass
             pending += [right] if values[right] < 0.0 else []
         elif left >= 0:
-            _merge_top(values, before, after, k, mass, at, pending)
-    return np.array(values)
+            _merge_top(values, before, after, k, nodes, pending, mass)
+    return values
 
 
 def _without_most(masses: Floats, nodes: Floats) -> tuple[Places, Floats]:
@@ -531,13 +557,13 @@ def _without_most(masses: Floats, nodes: Floats) -> tuple[Places, Floats]:
 
 
 def _merge_top(
-    values: list[float],
-    before: list[int],
-    after: list[int],
+    values: Floats,
+    before: dict[int, int],
+    after: dict[int, int],
     top: int,
-    mass: float,
-    at: list[float],
+    nodes: Floats,
     pending: list[int],
+    mass: float,
 ) -> None:
     """A negative mass at the topmost node: merged with the nodes below, and rounded down.
 
@@ -545,16 +571,16 @@ def _merge_top(
     must lie above the next node, or that node is merged too.
     """
     p = q = mass  # q times gamma of node `k`
-    k, left = top, before[top]
+    k, left = top, before.get(top, top - 1)
     while left >= 0:
-        if p > 0.0 and q > 0.0 and at[k] + math.log(p / q) >= at[left]:
+        if p > 0.0 and q > 0.0 and nodes[k] + math.log(p / q) >= nodes[left]:
             break
         p += values[left]
-        q = q * math.exp(at[left] - at[k]) + values[left]
+        q = q * math.exp(nodes[left] - nodes[k]) + values[left]
         values[left] = 0.0
-        k, left = left, before[left]
+        k, left = left, before.get(left, left - 1)
     if left >= 0:
-        after[left] = len(values)
+        after[left] = values.size
         values[left] += p
         pending += [left] if values[left] < 0.0 else []
 

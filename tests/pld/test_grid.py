@@ -302,3 +302,20 @@ def test_negative_masses_go_alike_at_once_and_one_by_one(
     alone = grid._convex(masses, nodes)
     assert (at_once >= 0.0).all()
     assert np.abs(at_once - alone).max() <= 1e-12 * masses[0]
+
+
+@pytest.mark.parametrize("dent", [30, 300, 900])
+def test_a_top_below_zero_goes_alike_at_once_and_one_by_one(
+    dent: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A negative mass that outweighs all above it takes them away, whichever way that is computed."""
+    draw = np.random.default_rng(dent)
+    nodes = np.cumsum(1e-2 * draw.random(2000))
+    masses = draw.random(2000) * np.exp(-0.5 * np.arange(2000))
+    masses[dent] = -masses[dent:].sum() * 3000.0
+    at_once = grid._convex(masses, nodes)
+    monkeypatch.setattr(grid, "_TOO_FAR", -1.0)
+    alone = grid._convex(masses, nodes)
+    assert (at_once >= 0.0).all()
+    assert np.count_nonzero(at_once) <= dent
+    assert alone == pytest.approx(at_once, rel=1e-9, abs=0.0)
