@@ -12,13 +12,13 @@ from dpacct.mechanisms import custom
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.plan.samplers.sampled import Sampler
 from dpacct.vocabulary import Adjacency
-from tests.laws.brought import Brought
 from tests.laws.catalogue import (
     CELLS,
     LAWS_OF_THEIR_OWN,
     MECHANISMS,
     OFFERED,
     SAMPLERS,
+    Brought,
     Combination,
     Drawn,
     deltas,

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.answer import Answer
+from dpacct.plan.node import Node
 from tests.laws.catalogue import (
     COMPOSED,
     DISTINCT,
+    EXACT,
     PAIRED,
     SEARCH,
     Combination,
@@ -26,7 +28,9 @@ from tests.laws.catalogue import (
     not_more,
     over,
     powers,
+    same,
     short,
+    total,
 )
 
 factors = st.sampled_from((1.0001, 1.02, 1.5, 8.0)).map(lambda x: Fraction(str(x)))
@@ -189,3 +193,262 @@ def test_a_small_step_makes_a_small_difference(
         assert (
             first.value - second.value <= (math.expm1(epsilon * 1.1e-9) * math.exp(epsilon)) + 1e-9
         )
+
+
+# --- Composition is a multiset: order, grouping and ways to write a repetition change nothing.
+
+
+few = st.integers(2, 4)
+
+
+def asked(plan: Node, drawn: Drawn, delta: float) -> Answer:
+    return plan.epsilon(delta=delta, method=drawn.method, adjacency=drawn.adjacency)
+
+
+def identical(first: Answer, second: Answer) -> None:
+    """The same plan written in two ways: the same releases, hence the same floats."""
+    assert (first.value, first.lower, first.upper) == (second.value, second.lower, second.upper)
+    assert first.strength is second.strength
+
+
+@over(COMPOSED)
+@law(data=st.data(), n=few, m=few, delta=deltas)
+def test_a_repetition_is_so_many_copies(
+    cell: Combination, data: st.DataObject, n: int, m: int, delta: float
+) -> None:
+    drawn = data.draw(cell.plans()).hit(n * m)
+    step = drawn.step
+    whole = step * (n * m)
+    copies = (
+        total([step] * (n * m)),
+        (step * n) * m,
+        m * (n * step),
+        step * (n * m - 1) + step,
+        step + step * (n * m - 1),
+        total([step * n] * m),
+    )
+    for plan in copies:
+        assert plan.releases() == whole.releases() == ((step.releases()[0][0], n * m),)
+    single = data.draw(st.sampled_from(copies))
+    if n * m <= cell.kind.most_steps or SEARCH:
+        identical(asked(single, drawn, delta), asked(whole, drawn, delta))
+
+
+@over(tuple(cell for cell in COMPOSED if cell in PAIRED))
+@law(data=st.data(), delta=deltas)
+def test_commutes_and_associates(cell: Combination, data: st.DataObject, delta: float) -> None:
+    first, second = data.draw(cell.plans(common=True)), data.draw(cell.plans(common=True))
+    third = dp.Gaussian(sigma=data.draw(powers(-0.3, 1)))
+    a, b = first.hit(min(first.steps, 100)).node, second.hit(min(second.steps, 10)).node
+    left = (a + b) + third
+    orders = (a + (b + third), b + a + third, third + b + a, a + third + b)
+    for plan in orders:
+        assert dict(plan.releases()) == dict(left.releases())
+    if not cell.kind.settled:  # the same releases, and seconds for their composition
+        return
+    whole = asked(left, first, delta)
+    same(asked(data.draw(st.sampled_from(orders)), first, delta), whole)
+    # and a plan costs no less than either half
+    not_more(asked(a, first, delta), whole)
+    not_more(asked(b, first, delta), whole)
+
+
+@law(
+    share=0.1,
+    sigmas=st.lists(st.tuples(powers(-0.5, 1.5), st.integers(1, 50)), min_size=1, max_size=4),
+    rate=powers(-3, 0),
+    steps=st.integers(1, 10**4),
+    delta=deltas,
+)
+def test_gaussians_under_one_coin_are_one_gaussian(
+    sigmas: list[tuple[float, int]], rate: float, steps: int, delta: float
+) -> None:
+    """Their weighted mean is a sufficient statistic, of precision sum n/sigma^2."""
+    assume(steps == 1 or steps * rate >= 1)
+    inner = total([dp.Gaussian(sigma=sigma) * count for sigma, count in sigmas])
+    sigma = sum(count / sigma**2 for sigma, count in sigmas) ** -0.5
+    nested = dp.Poisson(rate)(inner) * steps
+    sampled = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps).epsilon(delta=delta)
+    same(nested.epsilon(delta=delta), sampled)
+    # and never more than a fresh coin for each: those are revealed less by each release
+    if sum(count for _, count in sigmas) > 1 and converged(sampled) and sampled.value > 0:
+        fresh = total([dp.Poisson(rate)(dp.Gaussian(sigma=s)) * (n * steps) for s, n in sigmas])
+        assert ends(fresh.epsilon(delta=delta))[0] <= ends(sampled)[1]
+
+
+@over(tuple(cell for cell in PAIRED if cell.sampler))
+@law(data=st.data(), delta=deltas)
+def test_a_sample_of_everything_is_no_sample(
+    cell: Combination, data: st.DataObject, delta: float
+) -> None:
+    drawn = data.draw(cell.plans(common=True)).but(rate=1)
+    bare = drawn.kind(**drawn.values) * drawn.steps
+    identical(asked(drawn.node, drawn, delta), asked(bare, drawn, delta))
+
+
+@over(tuple(cell for cell in PAIRED if cell.sampler))
+@law(data=st.data(), delta=deltas)
+def test_sampling_never_costs_more(cell: Combination, data: st.DataObject, delta: float) -> None:
+    drawn = data.draw(cell.plans())
+    bare = drawn.kind(**drawn.values) * drawn.steps
+    not_more(asked(drawn.node, drawn, delta), asked(bare, drawn, delta))
+
+
+# --- There and back: epsilon and delta invert each other, calibration meets its target and no more.
+
+
+HAIR = 1e-12
+"""Relative rounding of what is handed over between the two questions."""
+
+
+@over(EXACT)
+@law(data=st.data(), delta=deltas)
+def test_delta_of_epsilon_is_delta(cell: Combination, data: st.DataObject, delta: float) -> None:
+    plan = data.draw(cell.plans(common=True))
+    answer = plan.epsilon(delta)
+    assume(math.isfinite(answer.value))
+    lower, upper = ends(answer)
+    # just outside the bracket the target is surely met, just inside its lower end surely missed
+    assert ends(plan.delta(upper * (1 + HAIR)))[0] <= delta * (1 + HAIR)
+    if lower > 0.0:
+        assert ends(plan.delta(lower * (1 - HAIR)))[1] >= delta * (1 - HAIR)
+
+
+@over(EXACT)
+@law(data=st.data(), epsilon=epsilons)
+def test_epsilon_of_delta_is_epsilon(
+    cell: Combination, data: st.DataObject, epsilon: float
+) -> None:
+    plan = data.draw(cell.plans(common=True))
+    answer = plan.delta(epsilon)
+    lower, upper = ends(answer)
+    assume(lower > 1e-300)
+    assume(upper < 1.0 - 1e-9)
+    # the profile may be flat at epsilon (nothing but the failure mass): there it has no inverse
+    assume(ends(plan.delta(0.9 * epsilon))[0] > upper)
+    assert ends(plan.epsilon(upper))[0] <= epsilon * (1 + HAIR)
+    assert ends(plan.epsilon(lower))[1] >= epsilon * (1 - HAIR)
+
+
+MOST = {"sigma": (0.02, 1e6), "b": (0.02, 1e6), "epsilon": (1e-9, 500.0)}
+"""Bounds of a search, by the name of the parameter."""
+
+
+def within(calibrated: Answer, met: Answer, missed: Answer, target: float) -> None:
+    """The safe end meets the target; a value 1e-6 nearer to the edge does not."""
+    assert met.upper is not None
+    assert met.upper <= target * (1 + 1e-12), f"{calibrated} misses the target: {met}"
+    assert missed.upper is not None
+    assert missed.upper > target, f"{calibrated} is more than 1e-6 below the target: {missed}"
+
+
+@over(tuple(cell for cell in PAIRED if str(cell.kind) in ("gaussian", "laplace", "pure-dp")))
+@law(data=st.data(), epsilon=powers(-1, 1.2), delta=powers(-10, -2), share=0.04)
+def test_calibrated_noise(
+    cell: Combination, data: st.DataObject, epsilon: float, delta: float
+) -> None:
+    plan = data.draw(cell.plans(common=True))
+    plan = plan.but(steps=min(plan.steps, 10**5) if cell.kind.settled else 1)
+    ((name, way),) = cell.kind.parameters.items()
+    calibrated = dp.calibrate(
+        lambda x: plan.but(**{name: Fraction(x)}).node,
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=plan.adjacency,
+        bounds=MOST[name],
+        name=name,
+    )
+    assert calibrated.quantity == name
+    safe = calibrated.upper if way > 0 else calibrated.lower
+    assert safe is not None
+    met = plan.but(**{name: safe}).delta(epsilon)
+    if safe in MOST[name]:  # as little noise as allowed: nothing beyond to compare with
+        assert ends(met)[1] <= delta * (1 + 1e-12)
+        return
+    missed = plan.but(**{name: safe * (1 - way * 1e-6)}).delta(epsilon)
+    within(calibrated, met, missed, delta)
+    assert plan.but(**{name: safe}).epsilon(delta).value <= epsilon * (1 + 1e-8)
+
+
+@law(share=0.2, sigma=powers(-0.2, 1), steps=st.integers(1, 10**5), epsilon=powers(-1, 1))
+def test_calibrated_rate(sigma: float, steps: int, epsilon: float) -> None:
+    def plan(rate: float) -> dp.Node:
+        return dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps
+
+    try:
+        calibrated = dp.calibrate(plan, epsilon=epsilon, delta=1e-5, bounds=(1e-6, 1), name="rate")
+    except dp.Unreachable:
+        assert ends(plan(1e-6).delta(epsilon=epsilon))[1] > 1e-5
+        return
+    safe = calibrated.value
+    met = plan(safe).delta(epsilon=epsilon)
+    assert ends(met)[1] <= 1e-5 * (1 + 1e-12)
+    if safe < 1:
+        missed = plan(min(1.0, safe * (1 + 1e-6))).delta(epsilon=epsilon)
+        within(calibrated, met, missed, 1e-5)
+
+
+@law(share=0.1, sigma=powers(-0.2, 1), rate=powers(-1, 0), epsilon=powers(-1, 1))
+def test_calibrated_steps(sigma: float, rate: float, epsilon: float) -> None:
+    step = dp.Poisson(rate)(dp.Gaussian(sigma=sigma))
+    try:
+        calibrated = dp.calibrate(
+            lambda n: step * n, epsilon=epsilon, delta=1e-5, integer=True, name="steps"
+        )
+    except dp.Unreachable:
+        assert ends(step.delta(epsilon=epsilon))[1] > 1e-5
+        return
+    most = int(calibrated)
+    assert calibrated.safe_end == "lower"
+    assert ends((step * most).delta(epsilon=epsilon))[1] <= 1e-5
+    assert ends((step * (most + 1)).delta(epsilon=epsilon))[1] > 1e-5
+
+
+@law(share=0.1, multiplier=powers(-0.2, 1), rate=powers(-2, 0), steps=st.integers(10, 10**4))
+def test_noise_multiplier_finds_the_noise_it_came_from(
+    multiplier: float, rate: float, steps: int
+) -> None:
+    plan = dp.Poisson(rate)(dp.Gaussian(noise_multiplier=multiplier, clip=2)) * steps
+    spent = plan.epsilon(delta=1e-6)
+    assume(converged(spent))
+    assume(spent.value > 1e-3)
+    noise = dp.noise_multiplier(
+        epsilon=spent.value, delta=1e-6, sample_rate=rate, steps=steps, sampling="poisson"
+    )
+    assert noise == pytest.approx(multiplier, rel=1e-6)
+
+
+def test_an_unreachable_target_is_an_error() -> None:
+    with pytest.raises(dp.Unreachable, match="sigma"):
+        dp.calibrate(
+            lambda s: dp.Gaussian(sigma=s),
+            epsilon=0.01,
+            delta=1e-9,
+            bounds=(0.1, 1),
+            name="sigma",
+        )
+    with pytest.raises(dp.Unreachable):
+        dp.calibrate(
+            lambda n: dp.Gaussian(sigma=0.1) * n,
+            epsilon=0.1,
+            delta=1e-9,
+            integer=True,
+            name="steps",
+        )
+
+
+@pytest.mark.parametrize("name", ["rate", "sigma"])
+def test_a_calibration_in_which_the_leading_direction_changes(name: str) -> None:
+    """The search began in the direction whose delta is a third of the other's at its end."""
+
+    def plan(x: float) -> dp.Node:
+        rate, sigma = (x, 1.654) if name == "rate" else (0.0040634647352, x)
+        return dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * 975
+
+    bounds = (1e-6, 1.0) if name == "rate" else (0.1, 100.0)
+    safe = dp.calibrate(
+        plan, epsilon=0.2953, delta=1e-5, bounds=bounds, name=name, method="exact"
+    ).value
+    met = plan(safe).delta(epsilon=0.2953, method="exact").upper
+    assert met is not None
+    assert 1e-5 * (1 - 1e-6) <= met <= 1e-5 * (1 + 1e-12)

@@ -12,6 +12,7 @@ breaks, or if a short search finds a violation.
 from __future__ import annotations
 
 import ast
+import dis
 import hashlib
 import importlib
 import json
@@ -21,7 +22,7 @@ import sys
 import time
 import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -34,8 +35,74 @@ from dpacct.papers.page import Statement, parse
 from dpacct.papers.registry import statements
 from dpacct.papers.verify import CLIMBS, Case, close, search, values
 from dpacct.vocabulary import Side
-from tests.papers.calls import reached
 from tests.structure.project import ROOT
+
+# Names, domains and errors are common ground, not mathematics.
+PLAIN = (
+    "dpacct.errors",
+    "dpacct.declare",
+    "dpacct.vocabulary",
+    "dpacct.papers.oracle",
+)
+
+
+def reached(function: Callable[..., Any]) -> set[str]:
+    """module.qualname of every function of the project that `function` can call, itself included.
+
+    Methods are followed on classes that are named, not on objects: what an oracle asks of a plan is the
+    exact engine, which no formula may import (tests/structure).
+    """
+    seen: set[str] = set()
+    _follow(function, seen)
+    return seen
+
+
+def _follow(thing: Any, seen: set[str]) -> None:
+    thing = getattr(thing, "__wrapped__", thing)  # a cache
+    if isinstance(thing, type):
+        if thing.__module__.startswith("dpacct") and not thing.__module__.startswith(PLAIN):
+            for member in vars(thing).values():
+                if isinstance(member, types.FunctionType):
+                    _follow(member, seen)
+        return
+    if not isinstance(thing, types.FunctionType):
+        owner = type(thing)  # an instance in a module: Guarantee(3.5, 0.67)
+        if owner.__module__.startswith("dpacct.plan.smallest_noise"):
+            _follow(owner, seen)
+        return
+    key = f"{thing.__module__}.{thing.__qualname__}"
+    if (
+        key in seen
+        or not thing.__module__.startswith(("dpacct.", "tests.papers."))
+        or thing.__module__.startswith(PLAIN)
+    ):
+        return
+    seen.add(key)
+    codes = [thing.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+        _follow_code(code, thing.__globals__, seen)
+
+
+def _follow_code(code: types.CodeType, names: dict[str, Any], seen: set[str]) -> None:
+    current: Any = None
+    for step in dis.get_instructions(code):
+        if step.opname == "IMPORT_NAME" and str(step.argval).startswith("dpacct."):
+            current = importlib.import_module(str(step.argval))
+        elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            current = names.get(str(step.argval))
+        elif step.opname in ("IMPORT_FROM", "LOAD_ATTR", "LOAD_METHOD"):
+            inside = isinstance(current, types.ModuleType)
+            current = vars(current).get(str(step.argval)) if inside else None
+        else:
+            continue
+        if current is not None and not isinstance(current, types.ModuleType):
+            _follow(current, seen)
+
+
+# --- Planted errors: every constant of every usable formula changed by 5 percent, one at a time.
+
 
 PAGE = ROOT / "docs" / "theorems" / "mutation.md"
 STORE = Path(__file__).with_name("mutation.json")
@@ -352,13 +419,25 @@ def targets() -> dict[str, tuple[Place, ...]]:
     return results
 
 
+def _is_docstring(node: ast.stmt) -> bool:
+    """A text alone, below what it describes."""
+    match node:
+        case ast.Expr(value=ast.Constant(value=str())):
+            return True
+    return False
+
+
 def fingerprint(places: tuple[Place, ...]) -> str:
-    """Changes with the code of the file and with the pages that are held against it."""
+    """Changes with the code of the file, not its docstrings, and with the pages that are held against it."""
     ids = sorted({name for place in places for name in place.ids})
     used = (s for s in USABLE if s.id in ids)
     texts = [f"{s.domain} {s.side} {s.accuracy} {s.refuses} {_numbers(s)}" for s in used]
     modules = sorted({place.file for place in places} - set(ids))
-    texts += [ast.dump(ast.parse(source_of(module))) for module in modules]
+    trees = [ast.parse(source_of(module)) for module in modules]
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            node.body = [each for each in node.body if not _is_docstring(each)]
+    texts += [ast.dump(tree) for tree in trees]
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.plan.node import Node
-from tests.laws.brought import FORMS
+from tests.laws.catalogue import FORMS
 
 SEED = 20261119
 STREAMS = ("exact", "auto", "nested")

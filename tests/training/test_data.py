@@ -8,9 +8,13 @@ import io
 import lzma
 import struct
 import tarfile
+import threading
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +37,36 @@ from dpacct_training.data import (
 )
 from dpacct_training.data.dataset import SIDE, Dataset, Federation, boxes, synth
 from dpacct_training.data.federate import PARTITIONS, Data, federate
-from tests.training.server import serving
+
+
+@contextmanager
+def serving(content: bytes, *, announced: int | None = None, status: int = 200) -> Iterator[str]:
+    """The address of a server that says it sends `announced` bytes and sends `content`."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header(
+                "Content-Length", str(len(content) if announced is None else announced)
+            )
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_: object) -> None:
+            return None
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/package.tgz"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+# --- Data arrive whole and checked, or not at all; partitions divide them without sharing a sample.
 
 
 @pytest.fixture
