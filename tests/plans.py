@@ -1,7 +1,5 @@
 """Random plans for the tests of the core rooms: every node kind, nested, valid by construction."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from dpacct.declare.domain import POSITIVE, RATE, Real

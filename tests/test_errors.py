@@ -1,7 +1,5 @@
 """Errors: codes, kinds, and that they survive a process boundary."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,7 +1,5 @@
 """The vocabulary: parsing, order and meets."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

@@ -1,7 +1,5 @@
 """Work, counted and limited: what a test may say of speed, whatever the machine does meanwhile."""
 
-from __future__ import annotations
-
 import signal
 import sys
 import tracemalloc

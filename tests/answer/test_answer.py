@@ -1,7 +1,5 @@
 """Answer: what it refuses, what it prints, and its JSON."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import json

@@ -1,7 +1,5 @@
 """Searches for noise where hits are so rare, or targets so far, that most trials have no sensible delta."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ For each command a seeded set of words and the call that says the same; all numb
 The catalogue of mechanisms and samplings is in test_one_answer.py.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """An answer in the hands of a user: formats, comparisons, arrays, tables, notebooks."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

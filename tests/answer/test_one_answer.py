@@ -1,7 +1,5 @@
 """Python and the command line give the same number to the same question, digit by digit."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator

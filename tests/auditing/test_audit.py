@@ -1,7 +1,5 @@
 """Laws of `dp.audit`: covered, monotone, blind to order and scale, and loud where a plan is broken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise, product
 from pathlib import Path

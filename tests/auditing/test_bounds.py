@@ -1,7 +1,5 @@
 """Confidence bounds against high-precision sums and the laws of counts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

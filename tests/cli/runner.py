@@ -1,7 +1,5 @@
 """Runs `dpacct` the way users do, in this process (quick) or in one of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Nonsense is answered by one sentence that names option, value and range; never by a number."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

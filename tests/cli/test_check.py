@@ -1,7 +1,5 @@
 """`dpacct check`: what passes, what fails with which code, and what the page's hooks run."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

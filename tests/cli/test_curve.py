@@ -1,7 +1,5 @@
 """curve: CSV, JSON, pictures."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every example in a command's --help runs and answers."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from pathlib import Path

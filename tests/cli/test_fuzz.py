@@ -1,7 +1,5 @@
 """Whatever is typed: an answer or a sentence, never a traceback, never a number for nonsense."""
 
-from __future__ import annotations
-
 import math
 
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """--json: the keys of docs/json.md, valid JSON, the same exit code for errors."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

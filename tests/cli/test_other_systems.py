@@ -1,7 +1,5 @@
 """A system without POSIX modules, and a console that lacks characters: as Windows has them."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

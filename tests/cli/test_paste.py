@@ -1,7 +1,5 @@
 """`noise --paste`: the lines run as they are, and what runs is what was asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

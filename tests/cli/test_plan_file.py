@@ -1,7 +1,5 @@
 """compose: plans from files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The plans shown in docs/plan-format.md are plans."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

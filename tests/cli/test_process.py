@@ -1,7 +1,5 @@
 """In a process of its own: start-up time, pipes, signals, no colours, no warnings."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """--method certified, --digits, --certificate and verify."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Words for how samples are drawn: each sampler brings its own, and every command takes them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Did you mean ...? And: completion, version."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What people read: rounded to the safe side, graded, without colour codes."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
 from pathlib import Path

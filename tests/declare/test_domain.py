@@ -1,7 +1,5 @@
 """Domains: one object checks, describes and draws; the three must agree."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

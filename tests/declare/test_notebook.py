@@ -1,7 +1,5 @@
 """What a user sees of each object at a prompt and in a notebook cell."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path

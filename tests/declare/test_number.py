@@ -1,7 +1,5 @@
 """One number language: what was typed is what is kept, and what is no number is none."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """Records: what follows from a list of parameters."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle

@@ -3,8 +3,6 @@
 Sessions are run by tests/structure/test_readme.py. This asks that no other kind of block hides among them.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

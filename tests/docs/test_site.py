@@ -1,7 +1,5 @@
 """The site, built once: what the tests of the documentation look at."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import posixpath

@@ -1,7 +1,5 @@
 """The runs of Tables 1 to 3, and their table in docs/federated.md: `python -m tests.federated.mu_max`."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

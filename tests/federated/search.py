@@ -14,8 +14,6 @@
 A plan's number is its seed's: `python -m tests.federated.search --draws 1000` is the head of the stored one.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """Plans that protect a client: against the papers' numbers, other routes, and each other."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ If everyone sees the coins, k of R rounds took place with a binomial probability
 rounds without a coin. So delta is a mean over k of other plans' deltas, which share no coin law.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`dpacct federated`: the contract's JSON, files, targets, and one clear sentence for nonsense."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PriFedSync: closed forms, laws over its settings, and what it refuses."""
 
-from __future__ import annotations
-
 import csv
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Theorem 1 against Algorithm 1 run through all its outcomes, and the stored search over such plans."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

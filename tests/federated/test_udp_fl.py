@@ -1,7 +1,5 @@
 """The Harmonizer: each client's noise, last round and guarantee against trees of its own."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """No figure is older than its script, and its table is what the code computes today."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -3,8 +3,6 @@
 All arguments are decimal strings; results are mpf at the working precision of `mp`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from mpmath import mp, mpf

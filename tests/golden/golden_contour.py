@@ -18,8 +18,6 @@ The abscissa c is a free parameter: two runs with different c, panels, inner lin
 must give the same digits.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from dataclasses import dataclass, field

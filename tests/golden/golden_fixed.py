@@ -11,8 +11,6 @@ For Im s > 0 the first integral is moved to a path that leaves 0 at 45 degrees a
 Im z = eta, the second to its conjugate; panels shrink geometrically towards the end point 0.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -11,8 +11,6 @@ the density e^{-(l+lam)/2}/4 between; sampled, r = 1-q+q e^l, loss log r (remove
  * `LaplaceStep`: for Plan, when T is so large that the atoms' share of M^T is dead.
 """
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

@@ -4,8 +4,6 @@ Shares only the inversion formula with the contour oracle: here the inner rule i
 on the real axis and the outer one a trapezoid in t on a vertical line, with its own abscissa.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from mpmath import mp, mpc, mpf

@@ -16,8 +16,6 @@ normal with mean log(q/(1-q)) - 1/(2 sigma^2) and standard deviation 1/sigma und
 For 0 < Im y < pi the argument of 1+e^y lies in (0, pi): that is the decay.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The two evaluations use different abscissas c, Gauss-Legendre orders, panel widt
 inner steps; `digits` is the number of digits to which they agree.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

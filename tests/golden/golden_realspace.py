@@ -5,8 +5,6 @@
 with delta_1 the closed form of one step at any real eps (golden_closed.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 

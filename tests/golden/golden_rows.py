@@ -1,7 +1,5 @@
 """Rows of the golden tables: one plan in, one JSON-ready dict out."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import pathlib

@@ -6,8 +6,6 @@ Each value is had twice (two contours); the named ones are confirmed once more b
 axis (golden_mpmath.py), which shares only the formula.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Callable

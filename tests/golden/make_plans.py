@@ -6,8 +6,6 @@ Sections are kept apart, so that one of them can be made again: box, fixed, hete
 Rows already in the file are kept, so a run that was stopped goes on where it was.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

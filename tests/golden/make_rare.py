@@ -6,8 +6,6 @@ The truth is had as in plans.json; `digits` says how many digits of the two eval
 than 8).
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 

@@ -5,8 +5,6 @@ holds the truth; a bracket that is given always holds the truth; a refusal is al
 only.  The tables were made without dpacct (make_examples.py, make_plans.py, make_rare.py).
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import pathlib

@@ -1,7 +1,5 @@
 """Imports the libraries once, deaf to the warnings that they raise about each other."""
 
-from __future__ import annotations
-
 import warnings
 
 with warnings.catch_warnings():

@@ -1,7 +1,5 @@
 """Loops that halt at the budget: a PyTorch loop, Opacus, Lightning and Transformers, all for real."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """dp_accounting: events there and back, its calibration with our accountant, loss distributions."""
 
-from __future__ import annotations
-
 import copy
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Without the libraries: one sentence and exit code 7; and importing dpacct brings none of them."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """Flower, for real: its strategies with our accountant, and the mod on messages of its own."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

@@ -1,7 +1,5 @@
 """jax_privacy: its execution plans calibrate with our accountant, and become plans of ours."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

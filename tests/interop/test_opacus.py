@@ -1,7 +1,5 @@
 """Opacus, for real: training, calibration, checkpoints, and its own accountant tests."""
 
-from __future__ import annotations
-
 import copy
 import io
 import math

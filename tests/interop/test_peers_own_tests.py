@@ -4,8 +4,6 @@ Nothing is copied: the modules are imported from what is installed, and their cl
 dpacct. What cannot pass is listed with the reason.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import unittest

@@ -1,7 +1,5 @@
 """The laws run on the engine. A long random search: `pytest tests/laws --hypothesis-profile=search`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """All that is declared, and what a declared value may not be: one table for every way to type it."""
 
-from __future__ import annotations
-
 import math
 import pkgutil
 from collections.abc import Iterator

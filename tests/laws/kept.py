@@ -5,8 +5,6 @@ drawn, in order. A search (`--hypothesis-profile=night`, whose seeds are fresh) 
 `test_kept.py` puts the draws back in the place of Hypothesis' own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

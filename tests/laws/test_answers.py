@@ -1,7 +1,5 @@
 """What an answer claims about itself: ends, grade, saved form; and that it never is nothing."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

@@ -4,8 +4,6 @@
 saved plan, in a plan file and on the command line.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

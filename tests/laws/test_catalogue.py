@@ -1,7 +1,5 @@
 """Every mechanism has its line in the catalogue, and what has no answer is refused."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

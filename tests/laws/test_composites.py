@@ -4,8 +4,6 @@ Votes, shuffles, rounds, nested samples, what builds a plan or stands in one: al
 are no single mechanism on a sample. A verb that such a plan has not is refused with a sentence.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from pathlib import Path

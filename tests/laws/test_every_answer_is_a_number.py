@@ -3,8 +3,6 @@
 Every mechanism in every sample, at parameters and at arguments from end to end of what is accepted.
 """
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable, Iterator
 from fractions import Fraction

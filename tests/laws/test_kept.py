@@ -1,7 +1,5 @@
 """Every example that once broke a law keeps it, and one that breaks a law is stored."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

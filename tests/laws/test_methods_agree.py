@@ -1,7 +1,5 @@
 """A proof lies inside what is computed, and that inside what a grid encloses: one number, three methods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """More noise, fewer steps, a smaller sample, a larger delta: never a larger epsilon; nor delta."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

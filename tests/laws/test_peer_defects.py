@@ -3,8 +3,6 @@
 `test_d13` is tests/structure/test_readme.py: every command and example of the README runs as a test.
 """
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -4,8 +4,6 @@ Numbers are rounded to few digits on the way to a reader. An upper end may only 
 only fall, and a delta beside an epsilon may only grow: (epsilon, delta) is still what holds.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Answers against the truth where that is easy to have: one or two releases, and coins."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -9,8 +9,6 @@ at all real e, and by integrals E_Q[h(l)] over its loss l = log P/Q. A Poisson s
 whose profile is (P' - e^e Q)_+ integrated, and two releases A, B give E_B[D_A(e - L_B)].
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass

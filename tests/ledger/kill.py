@@ -5,8 +5,6 @@ a random moment and reopens the ledger. What was counted before must all be ther
 own, at least what it released and at most what it tried.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

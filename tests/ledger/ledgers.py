@@ -1,7 +1,5 @@
 """Small ledgers for the tests, and what may be done to their two files."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two writers on one ledger: `python -m tests.ledger.race 1000 1200` spends 1,000 each, 1,200 fit."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import tempfile

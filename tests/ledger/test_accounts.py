@@ -1,7 +1,5 @@
 """Named accounts in one file: one line for all, all or none, each label once, equal ones decided once."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What calibrates and what decides agree: a ledger takes every plan whose noise was calibrated for it."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`dpacct ledger show|check|report`: words, JSON, exit codes; the file is never touched."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever moment a process dies at, the ledger opens again and counts every intent."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A ledger that is not, byte for byte, as it was written is refused, and the message says where."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What ran against what was accounted: correct runs pass, each kind of mistake is found."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random histories of spending, crashing, tearing and reopening, against a model that only counts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

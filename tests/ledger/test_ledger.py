@@ -1,7 +1,5 @@
 """What a ledger answers, under each of its three rules."""
 
-from __future__ import annotations
-
 import copy
 import gc
 import os

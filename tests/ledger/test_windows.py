@@ -4,8 +4,6 @@ A lock is one byte that nobody reads or writes through another handle, a file th
 or removed, and no folder is opened. What breaks a rule fails with the error that Windows gives.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Fifty-digit truths of pairs of finitely many outcomes: every composition is a multinomial sum."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import combinations_with_replacement
 

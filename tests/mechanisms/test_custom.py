@@ -1,7 +1,5 @@
 """Your own mechanism: known mechanisms given again in each form, and everything that is refused."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

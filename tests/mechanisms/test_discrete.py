@@ -1,7 +1,5 @@
 """Randomised response, discrete Laplace and Gaussian: against their probability tables, in fifty digits."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The exponential mechanism's pair against the two-point pairs it has to dominate."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

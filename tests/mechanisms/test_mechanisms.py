@@ -1,7 +1,5 @@
 """Mechanisms: forms, domains, exactness, and what goes to the engine."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -1,7 +1,5 @@
 """Noise samplers: goodness of fit, exact coins, and what is refused."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

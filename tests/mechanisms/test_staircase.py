@@ -1,7 +1,5 @@
 """Staircase: every claim from the density itself, in fifty digits."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

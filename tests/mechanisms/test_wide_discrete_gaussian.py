@@ -1,7 +1,5 @@
 """Discrete Gaussian noise of large scale: against sums over the whole numbers, in fifty digits and more."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise

@@ -9,8 +9,6 @@ by one), with no line of dpacct.
 `python -m tests.papers.fifty [ID...]` prints them; tests/papers/test_fifty.py holds the pages against them.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import sys

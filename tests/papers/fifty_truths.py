@@ -3,8 +3,6 @@
 Each function bears the ids of the statements whose truth it computes; no line of dpacct is used.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from functools import cache

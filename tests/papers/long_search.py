@@ -5,8 +5,6 @@ statement: what was searched (a hash of the formula), how many points were judge
 them. Statements whose line is still right are left alone, so it can be stopped and taken up again.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import inspect

@@ -9,8 +9,6 @@ breaks, or if a short search finds a violation.
 `python -m tests.papers.mutation` tries them all and writes docs/theorems/mutation.md.
 """
 
-from __future__ import annotations
-
 import ast
 import dis
 import hashlib

@@ -1,7 +1,5 @@
 """Statements as they are, and with something changed, for tests that must see the change."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from dpacct.papers.page import Statement, parse

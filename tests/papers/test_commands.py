@@ -1,7 +1,5 @@
 """`dpacct theorems` and `verify`: contracts, exit codes, refusals, and finding statements by words."""
 
-from __future__ import annotations
-
 import pytest
 
 import dpacct as dp

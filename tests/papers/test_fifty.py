@@ -1,7 +1,5 @@
 """Every stored value that cites tests/papers/fifty.py is what it computes; none cites what nobody has."""
 
-from __future__ import annotations
-
 import re
 
 import mpmath as mp

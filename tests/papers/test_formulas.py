@@ -1,7 +1,5 @@
 """DP-FedSAM: budgets against each other, composition against the optimum, and Table 2."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath as mp

@@ -1,7 +1,5 @@
 """Planted errors are caught: some here, all of them by `python -m tests.papers.mutation`."""
 
-from __future__ import annotations
-
 import re
 
 from tests.papers.mutation import PAGE, fingerprint, outcome, page, stored, targets

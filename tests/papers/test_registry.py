@@ -1,7 +1,5 @@
 """Evidence is kept true: no claim without its evidence, no formula away from its paper."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import math

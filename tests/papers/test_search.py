@@ -1,7 +1,5 @@
 """The counter-example search: quick here, at length by `dpacct verify`."""
 
-from __future__ import annotations
-
 import time
 from fractions import Fraction
 

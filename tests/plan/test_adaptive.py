@@ -1,7 +1,5 @@
 """Filter and odometer against every run of an adaptive adversary, summed outcome by outcome."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Units in bins: against inverse Laplace transforms, coins, and itself at other counts."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

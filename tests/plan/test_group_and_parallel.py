@@ -1,7 +1,5 @@
 """Groups and disjoint parts: closed forms, brute force over outcomes, and refusals."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

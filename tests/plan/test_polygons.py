@@ -1,7 +1,5 @@
 """Random piecewise-linear trade-off functions: every conversion against its definition."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 

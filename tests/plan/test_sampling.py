@@ -1,7 +1,5 @@
 """Samplers: rates, what one sample amounts to, and what is passed to the curves."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

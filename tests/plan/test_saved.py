@@ -1,7 +1,5 @@
 """Plans as JSON: they come back equal, and anything else is refused with a sentence."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trade-off functions as values: against closed forms, and against tests on tables by brute force."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

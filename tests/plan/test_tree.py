@@ -1,7 +1,5 @@
 """The tree: building, equality laws, multisets of releases, adjacency."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import random

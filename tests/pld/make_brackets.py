@@ -7,8 +7,6 @@ lattice's CPU seconds and its relative width (of the upper end's bracket: under 
 end is another pair's).
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -7,8 +7,6 @@ delta lies far below the range of floats, present against absent: the contour in
 (s (s+1)) at as many digits as it cancels, its step halved until 18 digits stand. Stored rows are kept.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

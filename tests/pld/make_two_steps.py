@@ -6,8 +6,6 @@ Writes two_steps.json. delta of both is E over the first loss of the profile of 
 Gauss and Legendre, graded towards the place where the second loss has its end or its kink.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Random plans, the same each time, for comparing the lattice's brackets with the contour engine."""
 
-from __future__ import annotations
-
 import numpy as np
 
 import dpacct as dp

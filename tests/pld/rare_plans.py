@@ -3,8 +3,6 @@
 python -m tests.pld.rare_plans
 """
 
-from __future__ import annotations
-
 import math
 import random
 import time

@@ -1,7 +1,5 @@
 """Random plans of few outcomes, and their delta in 60 digits from a list of all outcomes."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

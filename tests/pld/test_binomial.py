@@ -1,7 +1,5 @@
 """Binomial probabilities against exact fractions and balls."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from random import Random

@@ -1,7 +1,5 @@
 """Compositions: brackets against closed forms, exact sums and the contour engine; rare losses; limits."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Memory and work are bounded: hostile plans under a hard limit, grids that stop, budgets that share."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

@@ -3,8 +3,6 @@
 Each case has a truth outside the code, and would fail without the charge that it names.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Contours on loss distributions: golden tables, brute force, and plans that a rule was once wrong about."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

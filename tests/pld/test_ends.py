@@ -1,7 +1,5 @@
 """Roots of falling readings: smooth ones, steps, kinks and plateaus, always from the safe side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """One step: lattice laws on the right side of the truth at every epsilon, and the protocol kept."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

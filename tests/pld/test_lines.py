@@ -1,7 +1,5 @@
 """Contours beside atoms, where |M| comes back far out, and where mass that is apart must not be folded in."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The loss distribution against closed forms and mpmath at 50 digits; the laws of its operators."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A plan on one sample: against quadrature, sampling, and the one case with a closed form."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

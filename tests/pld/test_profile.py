@@ -1,7 +1,5 @@
 """Profiles at many epsilons from readings at few: ends hold the truth, and readings are few."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

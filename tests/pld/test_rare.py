@@ -4,8 +4,6 @@ Truth from outside: rare_truths.json, by mpmath (make_rare_truths.py). Laws: the
 level above which losses are counted, nor on whether they are counted or contours tell them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import pathlib

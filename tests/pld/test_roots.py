@@ -1,7 +1,5 @@
 """Small solvers: roots of falling functions, powers of atoms."""
 
-from __future__ import annotations
-
 import math
 
 import mpmath

@@ -1,7 +1,5 @@
 """Plans of few outcomes: every end of delta and of epsilon against a list of all outcomes in 60 digits."""
 
-from __future__ import annotations
-
 import mpmath
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """A certificate with one thing in it changed."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

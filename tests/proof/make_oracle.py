@@ -5,8 +5,6 @@
 Nothing of dpacct. Closed forms where there are any, else two contours; `digits` is to how many they agree.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -3,8 +3,6 @@
 python -m tests.proof.make_table        # prints the table
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Random steps and hand-made rules for the tests of the proofs."""
 
-from __future__ import annotations
-
 import math
 import random
 from fractions import Fraction

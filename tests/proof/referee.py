@@ -9,8 +9,6 @@ The table is tests/proof/referee.json; `judge` repeats any of its rows. T from 1
 sampled, in fixed-size samples, and heterogeneous plans of up to six parts.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import random

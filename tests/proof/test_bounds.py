@@ -1,7 +1,5 @@
 """Both sides of each bound of docs/theory/certificate.md, evaluated at high precision."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Certificates: written, read, checked; tampered ones fail; the check shares no search."""
 
-from __future__ import annotations
-
 import copy
 import json
 import subprocess

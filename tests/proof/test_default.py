@@ -1,7 +1,5 @@
 """What is proved without being asked for, and what happens where a proof is withheld or too dear."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

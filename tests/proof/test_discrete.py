@@ -1,7 +1,5 @@
 """Finitely many outcomes: what is stated, the lattice theorem, and what it is without each of its terms."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import asdict, replace

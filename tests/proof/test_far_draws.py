@@ -1,7 +1,5 @@
 """Windows and the sum over the number of far draws, eq. (20) to (25): both sides, and each term dropped."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Sequence

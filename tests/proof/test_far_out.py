@@ -1,7 +1,5 @@
 """The parts of the bounds that reach far out: eq. (6), (12), (13), the normal tail, eq. (19)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from fractions import Fraction

@@ -4,8 +4,6 @@ The evidence of a true certificate is changed, number by number and list by list
 evaluated. It is refused, or its interval holds the truth.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math

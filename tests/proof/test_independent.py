@@ -1,7 +1,5 @@
 """The second check, against proofs of every form that one line carries; and certificates in Python."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Theorem 16: laws on a grid, rounded up and down, and nested plans proved by them."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The stored referee's tables, and a part of them again."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Guarantees sampled under replace-one: the proof realises fewer directions than the engine."""
 
-from __future__ import annotations
-
 import pytest
 
 import dpacct as dp

@@ -1,7 +1,5 @@
 """Each bound is needed: without it, on a plan where it matters, the interval misses the truth."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise

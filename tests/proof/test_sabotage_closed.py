@@ -1,7 +1,5 @@
 """The identities and closed forms: what happens to the interval when a factor or a term is left out."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction

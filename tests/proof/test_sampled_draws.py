@@ -1,7 +1,5 @@
 """Laplace steps sorted by their draws, eq. (26) to (28), against truths with other code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

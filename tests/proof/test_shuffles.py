@@ -1,7 +1,5 @@
 """Theorem 18: shuffles proved, against every count of messages and ones by itself."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The words of the table in docs/theory/certificate.md, held against the code."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

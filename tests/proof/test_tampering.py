@@ -1,7 +1,5 @@
 """Every field of a certificate that says something is checked: change it, and the check fails."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

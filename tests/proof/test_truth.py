@@ -1,7 +1,5 @@
 """Certified intervals against truths made without dpacct, and against the fast engine."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

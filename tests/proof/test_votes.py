@@ -1,7 +1,5 @@
 """Theorem 17: labels of voted queries proved, against quadrature and every neighbour by itself."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

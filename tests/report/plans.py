@@ -1,7 +1,5 @@
 """Plans for the tests of reports: one of each grade, and the example of the docs."""
 
-from __future__ import annotations
-
 import tomllib
 from functools import cache
 from typing import Any

@@ -5,8 +5,6 @@ types, required fields and enumerations; no object there takes a field that is n
 here by hand, so that it shares nothing with dpacct.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

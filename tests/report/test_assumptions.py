@@ -1,7 +1,5 @@
 """Assumptions: every status, from the plan and from checks, and what follows if they are false."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """`dpacct cite`: valid BibTeX of what was used, and nothing that was used is lost."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`dpacct report`: formats, refusals, evidence from a ledger, and exit codes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

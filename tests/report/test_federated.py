@@ -1,7 +1,5 @@
 """Reports of federated plan files: the numbers of `dpacct federated`, and what the algorithm promises."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

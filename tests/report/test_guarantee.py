@@ -1,7 +1,5 @@
 """The guarantee of a report is an upper end that a theorem supports, whatever was asked for."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

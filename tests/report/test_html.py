@@ -1,7 +1,5 @@
 """The HTML page: valid in structure, complete, self-contained, and safe for whatever it is told."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """The report that docs/report.md shows in full is the one that is made."""
 
-from __future__ import annotations
-
 import re
 
 from dpacct.report.about import About

@@ -1,7 +1,5 @@
 """Pure differential privacy: no output shows more than the stated epsilon, and some output shows it."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from pathlib import Path

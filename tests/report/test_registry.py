@@ -1,7 +1,5 @@
 """The draft for the registry of deployments is valid, and says no more than is known."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

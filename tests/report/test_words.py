@@ -1,7 +1,5 @@
 """Words, trees, charts, Markdown and plain text: whatever the plan, nothing is lost or broken."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ElementTree
 

@@ -1,7 +1,5 @@
 """Attack success against closed forms, brute force over all tests, and what must always hold."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

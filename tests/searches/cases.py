@@ -4,8 +4,6 @@ A case is drawn by a generator of its own number, so that a search can be stoppe
 As it is plain data, a case that fails can be made smaller piece by piece.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

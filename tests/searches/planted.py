@@ -8,8 +8,6 @@ became of each, and for a change that nothing noticed what was done about it: a 
 harmless (`harmless`).
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import json

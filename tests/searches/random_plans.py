@@ -24,8 +24,6 @@ of `auto` and every one of `nested` is judged in full, whatever it takes; any ot
 questions and laws took 0.01 s together (0.05 s of `auto`), and is then not counted as judged.
 """
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """The program that plants errors, and what is stored of those that no test once noticed."""
 
-from __future__ import annotations
-
 import ast
 import json
 

@@ -1,7 +1,5 @@
 """A few of the cases that the long searches judge, and the program itself."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

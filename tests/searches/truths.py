@@ -4,8 +4,6 @@ Nothing here takes a number from dpacct. Profiles are of one release, at epsilon
 direction is that of removing where a unit's own coin samples it (Balle, Barthe, Gaboardi 2018, Theorem 8).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

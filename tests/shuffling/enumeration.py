@@ -3,8 +3,6 @@
 No formula of the package is used: a randomiser is a list of rows (one per input) of probabilities of letters.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from random import Random

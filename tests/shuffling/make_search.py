@@ -6,8 +6,6 @@ shuffled binary randomised response at the epsilon they promise. What is written
 plans, and the least log(bound / truth) per bound.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -1,7 +1,5 @@
 """Laws of a shuffle's answers, and the published numbers they meet or improve."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Rounds of shuffling against compositions enumerated, and Renyi divergences against exact sums."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Every bound of a shuffle lies above shuffles that are enumerated; lower ends lie below them."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

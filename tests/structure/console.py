@@ -5,8 +5,6 @@ begins with ```console, and each command in it with `$ dpacct `; commands run fr
 checkout.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Where things lie in the checkout, for the tests of its shape."""
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Every import counts, also one inside a function and one by `importlib.import_mod
 Imports under `if TYPE_CHECKING:` name types and load nothing, so they are exempt.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import statistics

@@ -1,7 +1,5 @@
 """A new mechanism, sampler or command is one file: options, help, plan files and sweeps follow from it."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What is shipped: one version, types included, both packages complete, nothing else."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

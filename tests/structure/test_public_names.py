@@ -1,7 +1,5 @@
 """The public names, frozen: adding one is a line here, taking one away is a decision."""
 
-from __future__ import annotations
-
 import enum
 import inspect
 import subprocess

@@ -1,7 +1,5 @@
 """The README is a test: CI runs its command, and what it shows is what is printed."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import fnmatch

@@ -1,7 +1,5 @@
 """Lint, format and types are tests, so that one command says whether a change is fit."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -5,8 +5,6 @@ gone, `("number", LINE)` for an answer that is another one, `("option", COMMAND)
 `("plan", NAME)`. The value is what holds today, and why. An entry that no longer differs fails.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 _PROVED = "the note 'not proven' stood beside answers of discrete plans, which are proved now"

@@ -5,8 +5,6 @@ The stored files were written by commit 2a5d979, and are what today's code is co
 `dpacct.cli.main.main` alone, so that any version of dpacct can run it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import inspect

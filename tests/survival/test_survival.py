@@ -5,8 +5,6 @@ there; an interval must overlap the old one and lie within it, up to rounding or
 What differs on purpose is listed in differences.py. Lines that take long: `pytest -m search`.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """A sweep of a file written for it, and the rows that it prints."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Axes: any numbers give an evenly spread axis, or one sentence."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """`dpacct sweep`: every row is what the command says, and a row's failure is the row's alone."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

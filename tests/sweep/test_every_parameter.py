@@ -1,7 +1,5 @@
 """Grids over any parameter of any command: files' contents, theorems' arguments, axes that are tied."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The journal: cut off anywhere, or with any byte changed, it never tells a row that was not done."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 """Killed at any moment and begun again, a sweep writes the same bytes; so it does in any number of
 processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -3,8 +3,6 @@
 It takes a quarter of a minute, and MNIST (`dpacct-train data fetch mnist`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from dpacct.report.plots import style

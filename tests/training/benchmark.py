@@ -7,8 +7,6 @@ MNIST, logistic regression, 30 rounds of 50 of 1,000 clients, five passes in bat
 What is prepared once (data, plan) is not counted. Sides are run in turn, and the least of each counts.
 """
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Reports without what takes longest; Flower, imported once, deaf to what its libraries say of each other."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 

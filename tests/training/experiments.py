@@ -1,7 +1,5 @@
 """Small experiments on made-up data, for tests."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

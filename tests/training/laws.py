@@ -3,8 +3,6 @@
 None of them reads what the package says of itself: releases are taken apart by other code.
 """
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

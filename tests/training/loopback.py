@@ -1,7 +1,5 @@
 """Flower's network without processes: a grid whose nodes are ClientApps in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Writes the table between the marks in docs/attacks.md. Each bug is planted into 
 what a run checks of itself may refuse it first. The law is the one of `test_plants.py`.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

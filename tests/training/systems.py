@@ -1,7 +1,5 @@
 """Every system, small, on made-up data: what tests range over."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

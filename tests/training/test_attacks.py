@@ -1,7 +1,5 @@
 """Attacks: they reach what they must without noise, never more than is proved, and see what they say."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Claims as data: verdicts, the runs behind them, and the page that is made from what is stored."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

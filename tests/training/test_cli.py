@@ -1,7 +1,5 @@
 """The command: what it writes, what it refuses, and how it ends."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

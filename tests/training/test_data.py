@@ -1,7 +1,5 @@
 """Data arrive whole and checked, or not at all; partitions divide them without sharing a sample."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

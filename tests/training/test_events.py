@@ -1,7 +1,5 @@
 """TensorBoard's files: the bytes of its own writer, and what Google's own parser reads in them."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

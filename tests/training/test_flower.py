@@ -1,7 +1,5 @@
 """Flower's engine and nodes with all faults of a network, in this process; the real one: test_superlink."""
 
-from __future__ import annotations
-
 import runpy
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Closed forms, loops and textbook give the same updates; each model learns; starts are keyed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

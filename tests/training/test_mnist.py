@@ -3,8 +3,6 @@
 The data come from the npm registry (11 MB, once); without it these tests fail, and say so.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import replace

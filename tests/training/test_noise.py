@@ -1,7 +1,5 @@
 """Bound, draw and node of each noise agree; what must not pass does not."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """A new algorithm is one file: settings, refusals, the account, the run and its report follow from it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

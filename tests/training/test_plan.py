@@ -1,7 +1,5 @@
 """Everything derived from a plan agrees with everything else, and with dpacct asked directly."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Bugs planted one at a time, each caught by the law that means to catch it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A run's report: what the run knows of its assumptions, and what it says where nothing is guaranteed."""
 
-from __future__ import annotations
-
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Runs: what was executed is what was planned, and a killed run ends where it would have ended."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 import subprocess

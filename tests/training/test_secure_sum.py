@@ -1,7 +1,5 @@
 """Secure sums: right, blind to all but the sum (by enumeration), and over every engine."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence

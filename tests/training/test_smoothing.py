@@ -1,7 +1,5 @@
 """Smoothing against a dense and a sparse solve; Proposition 1 against matrices and dpacct's registry."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

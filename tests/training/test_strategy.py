@@ -1,7 +1,5 @@
 """The Strategy for apps of one's own: what it asks, hides, releases and charges."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any

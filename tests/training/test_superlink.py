@@ -3,8 +3,6 @@
 Minutes, so only with `pytest -m processes -o faulthandler_timeout=1800 tests/training/test_superlink.py`.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

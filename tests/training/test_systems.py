@@ -1,7 +1,5 @@
 """What must hold of every system, wherever its clients train."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace

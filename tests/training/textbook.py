@@ -4,8 +4,6 @@ It shares the order of batches and the samples with the package, and no arithmet
 handed: the package keys it by the very sum that it hides, which the textbook has to fifteen digits.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ many were judged against each bound, how many violated it, and the one that came
 exact Renyi divergence, which tests/voting/test_argmax.py checks by itself. CI judges the first few settings.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import time

@@ -1,7 +1,5 @@
 """The exact argmax: quadrature against 50 digits, closed forms, brute force, and draws."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

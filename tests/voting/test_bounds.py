@@ -1,7 +1,5 @@
 """Bounds beside the truth: the random search, the errata's witnesses, published reference values."""
 
-from __future__ import annotations
-
 import json
 import math
 from fractions import Fraction

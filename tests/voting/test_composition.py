@@ -1,7 +1,5 @@
 """Many different laws composed: against enumeration, and against the general lattice engine."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Laws of a voting run's cost."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

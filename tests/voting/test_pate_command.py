@@ -1,7 +1,5 @@
 """`dpacct pate`: the keys of its JSON, what is private, files and options that make no sense."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is published: the smooth sensitivity by brute force, and the release's promises."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """One small chart of each kind, made once; and what no picture may do."""
 
-from __future__ import annotations
-
 from functools import cache
 from itertools import combinations
 

@@ -3,8 +3,6 @@
 `python -m tests.report.plots.doc_pictures` makes them all again.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

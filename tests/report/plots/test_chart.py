@@ -1,7 +1,5 @@
 """A chart's scales: places in order, round ticks inside, no two labels alike."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`dpacct curve`: the kinds that came with the pictures, and what it refuses."""
 
-from __future__ import annotations
-
 import csv
 import io
 

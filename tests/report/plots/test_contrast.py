@@ -1,7 +1,5 @@
 """Words can be read on the grounds that they stand on, on a light page and on a dark one (WCAG 2.1, AA)."""
 
-from __future__ import annotations
-
 import pytest
 
 from dpacct.report.plots import style

@@ -1,7 +1,5 @@
 """The pictures in the docs say what their commands find today."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

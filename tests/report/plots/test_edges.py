@@ -1,7 +1,5 @@
 """Plans at the edges: guarantees that may fail outright, atoms, rare hits, no exact answer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Every kind in every format; equal charts are equal bytes, whatever the machine's settings."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess

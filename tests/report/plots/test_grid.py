@@ -1,7 +1,5 @@
 """Pictures of grids: the cells are the numbers, the title is true, nothing lies on anything."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

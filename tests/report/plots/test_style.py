@@ -1,7 +1,5 @@
 """Print, grey and colour-blind readers; no text on another, none outside."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Charts in a terminal: inside its width, true to the numbers, plain where it must be."""
 
-from __future__ import annotations
-
 import os
 import pty
 import subprocess

@@ -1,7 +1,5 @@
 """Titles state findings; their numbers are recomputed here, and fall on the safe side."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

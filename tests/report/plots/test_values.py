@@ -1,7 +1,5 @@
 """What is plotted is what the accountant says, and, where there is one, the closed form."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
