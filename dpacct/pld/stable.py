@@ -50,7 +50,8 @@ _EXPONENTIAL_TAIL = [1.0 / math.factorial(n) for n in range(11, 1, -1)]
 _SINE_TAIL = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(6, 0, -1)]
 _HUGE = 300.0  # the square of e^300 is still a float
 _NEWTON = 60  # steps at most, of which six or so are enough
-_AT_A_STEP = 20  # functions that are computed for a term in all of these
+_AT_A_STEP = 3  # functions that are computed for a term in each
+_OF_A_TERM = 1.5  # functions that a real term of a mixture costs, with its sums
 
 
 def quiet() -> np.errstate:
@@ -186,6 +187,7 @@ def unmixed_loss(rate: float, loss: Floats) -> Floats:
 
 def blended_loss(terms: Terms, loss: Array) -> Array:
     """log sum_j w_j e^{k_j loss - d_j} over terms (w_j, k_j, d_j); k_j >= 0, sum w_j = 1; real or complex."""
+    evaluated(math.ceil(_OF_A_TERM * len(terms)) * loss.size)
     # an infinite loss is none to a term that it does not shift
     exponents: list[Array] = [
         (multiple * loss if multiple else np.zeros_like(loss)) - drop for _, multiple, drop in terms
@@ -206,8 +208,7 @@ def unblended_loss(terms: Terms, loss: Floats) -> Floats:
 
     What grows with the loss before, log sum_{k > 0} w_j e^{k_j l - d_j}, is convex: Newton from above.
     """
-    loss = np.asarray(loss, float)
-    evaluated(_AT_A_STEP * len(terms) * loss.size)
+    shape, loss = np.shape(loss), np.ravel(loss)
     weights, multiples, drops = np.array([term for term in terms if term[1] > 0.0]).T
     still = sum(w * math.exp(-drop) for w, multiple, drop in terms if multiple == 0.0)
     with quiet():
@@ -217,14 +218,23 @@ def unblended_loss(terms: Terms, loss: Floats) -> Floats:
         wanted = np.where(loss > _HUGE, loss + np.log1p(-left * np.exp(-small)), wanted)
         levels = np.log(weights) - drops
         before = np.min(np.subtract.outer(wanted, levels) / multiples, axis=-1)
+        left_over = np.flatnonzero(np.isfinite(before) & ~below)
         for _ in range(_NEWTON):
-            logs = np.multiply.outer(before, multiples) + levels
+            evaluated(_AT_A_STEP * len(terms) * left_over.size)
+            at, aim = before[left_over], wanted[left_over]
+            logs = np.multiply.outer(at, multiples) + levels
             top = logs.max(axis=-1)
             shares = np.exp(logs - top[..., None])
             total = shares.sum(axis=-1)
-            step = (top + np.log(total) - wanted) * total / (shares @ multiples)
-            before = before - np.where(np.isfinite(step), step, 0.0)
-            if not np.any(np.abs(step) > 1e-15 * np.abs(before)):
+            excess = top + np.log(total) - aim
+            step = excess * total / (shares @ multiples)
+            at -= np.where(np.isfinite(step), step, 0.0)
+            before[left_over] = at
+            # until a step is nothing, or nothing but the rounding of the logs
+            rounding = 4e-16 * (1.0 + np.abs(top) + np.abs(aim))
+            moving = (np.abs(step) > 1e-15 * np.abs(at)) & (np.abs(excess) > rounding)
+            left_over = left_over[moving]
+            if not left_over.size:
                 break
         before = np.where(np.isposinf(loss), loss, before)
-        return np.where(below | np.isnan(before), -np.inf, before)
+        return np.where(below | np.isnan(before), -np.inf, before).reshape(shape)

@@ -64,7 +64,8 @@ class _Terms:
 
     def _logs(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         """The logs of the moments of N, of F, and of all other laws together."""
-        spend(_ENTRY * (self._near.node_count + self._far.node_count) * cs.size)
+        laws = (self._near, self._far, *(law for law, _ in self._others))
+        spend(_ENTRY * sum(law.node_count for law in laws) * cs.size)
         rest = log_peak(cs) - cs * self._aim.epsilon
         for law, count in self._others:
             rest = rest + count * law.log_moments(cs)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpacct.pld import stable
+from dpacct.pld import budget, stable
 from dpacct.pld.loss import Branch, LossDistribution, between, gaussian
 
 mpmath.mp.dps = 50
@@ -300,6 +300,18 @@ def test_blend_of_one_is_sampling() -> None:
     np.testing.assert_allclose(
         stable.unblended_loss(terms, stable.blended_loss(terms, loss)), loss, atol=1e-12
     )
+
+
+def test_the_inverse_of_a_mixture_ends_at_the_rounding_of_its_logs() -> None:
+    """A step near loss 0 is never small beside the loss: Newton took all of its 60, at 1.2 s a law."""
+    terms = tuple(
+        (math.comb(7, j) * 0.01**j * 0.99 ** (7 - j), j, j * (j - 1) / 9.0) for j in range(8)
+    )
+    losses = np.linspace(-1e-6, 1e-6, 10_001)
+    with budget.metered() as meter:
+        before = stable.unblended_loss(terms, losses)
+    np.testing.assert_allclose(stable.blended_loss(terms, before), losses, atol=2e-15)
+    assert meter.spent < 0.1
 
 
 @pytest.mark.parametrize(
