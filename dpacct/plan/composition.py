@@ -258,15 +258,13 @@ class Direction:
         lower, upper = contour.epsilon_bounds(self.parts, log_target)
         return Interval(upper, lower, upper, resolved=upper == 0.0)
 
-    def surely_below(self, log_target: float, epsilon: float) -> bool:
-        """Return whether a cheap bound already shows delta(epsilon) < e^{log_target}."""
+    def surely_below(self, log_target: float, epsilon: float, beside: Interval) -> bool:
+        """Return whether a cheap bound shows delta(epsilon) < e^{log_target}, where another direction is."""
         if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.parts:
             return False
         if self.rare is not None:
             return self.rare.question.surely_below(log_target, epsilon)
-        if contour.chernoff(self.parts, epsilon) < log_target:
-            return True
-        return epsilon >= self.ceiling
+        return contour.surely_below(self.parts, epsilon, log_target, beside)
 
     # -- curves ------------------------------------------------------------------------------
 

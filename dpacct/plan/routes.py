@@ -287,7 +287,7 @@ class Exact(Route):
             return Lattice().answer(plan, question)
 
         def ask(way: Direction, best: Interval | None) -> Interval | None:
-            if best is not None and way.surely_below(*question.point(best.lower)):
+            if best is not None and way.surely_below(*question.point(best.lower), best):
                 return None
             return question.pick(way.epsilon, way.log_delta)(question.at)
 

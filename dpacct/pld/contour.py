@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from . import roots
+from . import backwards, roots
 from .interval import Interval
 from .lines import FLOOR, Line, confirmed, line_for
 from .loss import ULPS, gaussian, rounding
@@ -110,6 +110,28 @@ def chernoff(parts: Iterable[Part], eps: float) -> float:
         with suppress(*_FAILED):
             best = saddle.bound(past)
     return best + 1e-3
+
+
+def surely_below(
+    parts: list[Part], eps: float, log_delta: float, beside: Interval | None = None
+) -> bool:
+    """Return whether cheap bounds show that log delta is less at epsilon.
+
+    `beside`: what other laws were answered there, or near; of the same ones with P and Q exchanged it says
+    much.
+    """
+    if eps >= sum(n * law.range[1] for law, n in parts) and eps >= ceiling(parts):
+        return True
+    saddle = None if beside is None else beside.saddle
+    if beside is None or saddle is None or not backwards.exchanged(saddle.parts, parts):
+        return chernoff(parts, eps) < log_delta
+    try:
+        best, tilt = backwards.chernoff(saddle, beside.tilt, eps)
+        if best == math.inf:
+            return chernoff(parts, eps) < log_delta
+        return best < log_delta or (tilt > 0.0 and backwards.about(parts, tilt, eps) < log_delta)
+    except _FAILED:
+        return False
 
 
 @quiet()
@@ -314,7 +336,7 @@ def _with_line(
         if line is not None and not (total.skewed and not confirmed(saddle, line, eps)):
             value, _, error = line.read(eps)
             if error < _USABLE:
-                return Interval.of_log(min(value, 0.0), error, total.c), about, line
+                return Interval.of_log(min(value, 0.0), error, total.c, saddle), about, line
     except _FAILED:
         pass
     return _UNRESOLVED, about, None
@@ -541,7 +563,7 @@ def _newton(saddle: Saddle, line: Line, log_target: float, floor: float) -> Inte
             if error > _USABLE or (total.skewed and not confirmed(saddle, line, value)):
                 return Interval.about(value, math.inf)
             error = _off(error + gap, slope) + FLOOR * abs(value)
-            return Interval.about(max(floor, value), error, total.c)
+            return Interval.about(max(floor, value), error, total.c, saddle)
         previous, value = abs(move), value + move
     return None
 

@@ -185,13 +185,18 @@ def revival(saddle: Saddle, total: Totals[float], beyond: float) -> tuple[float,
     c = total.c
     laws = [(moments, n, *moments.jump(c)) for moments, n in saddle.moments]
     if len(laws) == 1:
-        law, (_, _, jump, breadth) = saddle.parts[0][0], laws[0]
-        of_one_bump = len(law.branches) == 1 and not law.losses.size and breadth > _BROAD
-        if of_one_bump and total.variance > _MANY_JUMPS * jump * jump:
+        _, _, jump, breadth = laws[0]
+        if many_broad_jumps(saddle.parts[0][0], jump, breadth, total.variance):
             return -math.inf, beyond
     jumping = sorted(((m, n, jump) for m, n, jump, _ in laws if jump > 0.0), key=lambda law: law[2])
     smooth = [(m, n, jump) for m, n, jump, _ in laws if not jump > 0.0]
     return _highest(jumping, smooth, c, beyond) if jumping else (-math.inf, beyond)
+
+
+def many_broad_jumps(law: Summand, jump: float, breadth: float, variance: float) -> bool:
+    """Return whether a loss of this `Moments.jump` has one bump, and a sum of such variance many of them."""
+    of_one_bump = len(law.branches) == 1 and not law.losses.size and breadth > _BROAD
+    return of_one_bump and variance > _MANY_JUMPS * jump * jump
 
 
 def _highest(

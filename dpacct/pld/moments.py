@@ -319,14 +319,16 @@ def _seen(losses: Floats, log_p: Floats, low: float, high: float) -> tuple[Float
 class SummedMoments:
     """M by quadrature: roughly at any real tilt up to `high`, to rounding at and around one of them."""
 
-    def __init__(self, law: Summand, low: float, high: float, by_loss: bool = False) -> None:
+    def __init__(
+        self, law: Summand, low: float, high: float, by_loss: bool = False, finer: bool = False
+    ) -> None:
         if not high < _STEEPEST:
             raise TooFine
         prepared()
         self.law, self.low, self.high = law, low, high
         # beside atoms at both ends a density that hardly leaves one of them brings |M| back, far beyond where
         # a line has fallen to nothing: frequencies that need so fine a rule are refused there
-        self.rules = [rule_for(branch, high, by_loss) for branch in law.branches]
+        self.rules = [rule_for(branch, high, by_loss, finer) for branch in law.branches]
         self.atoms = _seen(law.losses, law.log_p, low, high)
         self._last: Fine | None = None
         self._wide: tuple[tuple[float, float], Nodes] | None = None
@@ -615,7 +617,9 @@ class NormalMoments(Unbent):
         return 0.25
 
 
-def prepare(law: Summand, low: float, high: float, by_loss: bool = False) -> Moments:
+def prepare(
+    law: Summand, low: float, high: float, by_loss: bool = False, finer: bool = False
+) -> Moments:
     """M of a law for real tilts in [low, high]. Raises `TooFine` where that is out of reach.
 
     >>> from .loss import gaussian
@@ -627,4 +631,4 @@ def prepare(law: Summand, low: float, high: float, by_loss: bool = False) -> Mom
     if law.stacked is not None:
         return law.stacked.prepare()
     mu = law.gaussian
-    return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high, by_loss)
+    return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high, by_loss, finer)

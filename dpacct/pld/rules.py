@@ -25,6 +25,7 @@ _FOLDED = 41.0  # nats below the peak at which an even rule folds back what it l
 _LEAST_GAP = 0.97  # of the way to where the loss is infinite a strip may go so far
 _MOST_NODES = 40_000
 _MOST_PANELS = 4000
+_FIRST, _FINER = 0.5, 0.3  # of a panel: distance of the nodes of a first look at the axis
 _MOST_WINDOW = 4000  # panels' widths that a trapezoid rule may have to look at
 # off the axis: shares of the height, and nats by which what is summed there may be larger than on it
 _SHIFTS, _RISE = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08, 0.05, 0.03]), 1.0
@@ -170,14 +171,15 @@ class Even:
 
     _HEIGHTS = np.array([0.3, 0.6, 1.0])
 
-    def __init__(self, branch: Branch, high: float) -> None:
+    def __init__(self, branch: Branch, high: float, share: float = _FIRST) -> None:
+        """`share`: of a panel, by which the nodes of the first look are apart."""
         self.branch = branch
         unit, reach = branch.panel, 12.0 + (1.0 + max(0.0, high)) * branch.steep
         if not reach < _MOST_WINDOW * unit:
             raise TooFine
         near = 12.0 + branch.steep  # the tilts of interest push one way
         left, right = (near, reach) if branch.sign > 0.0 else (reach, near)
-        spacing = 0.5 * unit
+        self.spacing = spacing = share * unit
         self.x = spacing * np.arange(-math.ceil(left / spacing), math.ceil(right / spacing) + 1.0)
         self.loss, log_q = branch.at(self.x)
         self.log_p = log_q + self.loss
@@ -186,7 +188,7 @@ class Even:
 
     def coarse(self, low: float, high: float) -> Nodes:
         """The nodes of the first look, whatever the tilts."""
-        return self.loss, self.log_p + math.log(0.5 * self.branch.panel)
+        return self.loss, self.log_p + math.log(self.spacing)
 
     def nodes(self, tilts: Floats, frequency: float, scale: float) -> Nodes:
         """Evenly spaced nodes where anything matters under these tilts."""
@@ -269,6 +271,8 @@ class Even:
         return step
 
 
-def rule_for(branch: Branch, high: float, by_loss: bool) -> Panels | Even:
-    """A rule for tilts up to `high`."""
-    return Even(branch, high) if branch.whole else Panels(branch, by_loss)
+def rule_for(branch: Branch, high: float, by_loss: bool, finer: bool) -> Panels | Even:
+    """A rule for tilts up to `high`; `finer`: of an even one the first look is."""
+    return (
+        Even(branch, high, _FINER if finer else _FIRST) if branch.whole else Panels(branch, by_loss)
+    )

@@ -97,9 +97,11 @@ class Saddle:
         warm: bool = False,
         tolerance: float = 1e-14,
         by_loss: bool = False,
+        finer: bool = False,
     ) -> None:
         """`warm`: c is where a similar question was answered. `tolerance`: of a line's step and end."""
-        self.parts, self.warm, self.tolerance, self.by_loss = parts, warm, tolerance, by_loss
+        self.parts, self.warm, self.tolerance = parts, warm, tolerance
+        self.by_loss, self.finer = by_loss, finer
         self.plan = Plan(math.nan, math.nan, 0)
         if not warm:
             summed = [law for law, _ in parts if law.gaussian is None]
@@ -128,7 +130,7 @@ class Saddle:
 
     def ready(self, low: float, high: float) -> list[tuple[Moments, float]]:
         """The moments at tilts between these, and how often each counts."""
-        return [(prepare(law, low, high, self.by_loss), n) for law, n in self.parts]
+        return [(prepare(law, low, high, self.by_loss, self.finer), n) for law, n in self.parts]
 
     def at(self, c: float, frequency: float = 0.0) -> Totals[float]:
         """The sums at one tilt, to rounding."""
