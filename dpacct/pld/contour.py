@@ -17,12 +17,14 @@ from contextlib import suppress
 import numpy as np
 
 from . import backwards, roots
+from .conversions import gaussian_log_delta, gaussian_slope
 from .interval import Interval
 from .lines import FLOOR, Line, confirmed, line_for
 from .loss import ULPS, gaussian, rounding
 from .moments import Part, Summand, prepare
+from .operators import Sampled
 from .saddle import FEW, Saddle, Totals, guess, guess_for_epsilon
-from .stable import Floats, TooFine, quiet
+from .stable import Floats, TooFine, mixed_loss, quiet
 
 _FAN = np.geomspace(0.1, 3.0, 11)
 _BACK = np.append(np.geomspace(1e-6, 0.1, 6), (0.3, 0.5, 0.7, 0.9, 1.0))
@@ -32,6 +34,7 @@ _TO_THE_TOP = 40.0  # e^-40 of the way to the largest loss is rounding
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
 _DENORMAL = 1e-319  # half of the smallest float for each of 20,000 nodes
 _STEP = 1e-13  # what the profile of one step is off by
+_CLOSED, _MOST_STEPS = 1e-11, 30  # what a closed form may be off by, and steps to its root
 _USABLE = 1e-3  # a worse reading is no answer
 _SHARED = 1e-10  # nor is a worse one on the line of another epsilon, unless its own is as bad
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
@@ -211,9 +214,13 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Interval:
     0.126936737507
     """
     laws = merged(parts)
-    law = _single(laws)
+    law, mu = _single(laws), laws[0][0].gaussian
     if law is not None:
         return _one_step(law, eps)
+    if mu is not None and len(laws) == 1:
+        value, error = gaussian_log_delta(mu, eps)
+        if error < _CLOSED:
+            return Interval.of_log(value, error)
     if eps >= sum(n * law.range[1] for law, n in laws):
         if eps >= ceiling(laws):
             return Interval.about(-math.inf, 0.0)
@@ -463,13 +470,53 @@ def _epsilon(laws: list[Part], log_target: float, floor: float) -> Interval:
     near = _near_top(laws, log_target)
     if near is not None:
         return near if near.value > floor else Interval.about(floor, 0.0)
-    law = _single(laws)
+    law, mu = _single(laws), laws[0][0].gaussian
     if law is not None:
         return _one_step_epsilon(law, log_target, floor)
+    if mu is not None and len(laws) == 1:
+        result = _of_gaussian(mu, log_target, floor)
+        if result is not None:
+            return result
     try:
         return _on_lines(laws, log_target, floor)
     except _FAILED:
         return _UNRESOLVED
+
+
+def _of_gaussian(mu: float, log_target: float, floor: float) -> Interval | None:
+    """Return epsilon by the closed form; None where that cancels."""
+    if not gaussian_log_delta(mu, floor)[0] > log_target:
+        return None
+    # here delta is less: it is at most e^{-z^2/2}, and its log is concave, so that Newton comes from above
+    value = mu * (math.sqrt(-2.0 * log_target) + 0.5 * mu)
+    for _ in range(_MOST_STEPS):
+        log_value, error = gaussian_log_delta(mu, value)
+        if not error < _CLOSED:
+            return None
+        slope, gap = gaussian_slope(mu, value), log_target - log_value
+        if not slope < 0.0:
+            return None
+        value = max(floor, value + gap / slope)
+        if abs(gap) <= 1e-9:
+            break
+    else:
+        return None
+    log_value, error = gaussian_log_delta(mu, value)
+    off = _off(error + abs(log_target - log_value), slope) + 4e-16 * value
+    return Interval.about(value, off) if off < _CLOSED * value else None
+
+
+def _of_sampled_gaussian(law: Summand, log_target: float, floor: float) -> float:
+    """Return epsilon by the closed form, r times delta of the Gaussian at l, e^eps = 1 - r + r e^l; or 0."""
+    branch = law.branches[0] if len(law.branches) == 1 and not law.losses.size else None
+    if branch is None or not branch.whole or branch.square != 1.0 or len(branch.chain) != 1:
+        return 0.0
+    (operator,) = branch.chain
+    if not isinstance(operator, Sampled):
+        return 0.0
+    rate = float(operator.rate)
+    result = _of_gaussian(branch.steep, log_target - math.log(rate), floor)
+    return float(mixed_loss(rate, np.array(result.value))) if result is not None else 0.0
 
 
 def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Interval:
@@ -493,6 +540,13 @@ def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Interval
 
         u = roots.decreasing(along, log_target, 0.0, _TO_THE_TOP, last=1e-13)
         value = floor - room * math.expm1(-u)
+    elif (about := _of_sampled_gaussian(law, log_target, floor)) > floor:
+        log_value, slope = read(about)
+        gap = log_target - log_value
+        if abs(gap) < 1e-8:  # a step of Newton's leaves the square of that
+            value = about + gap / slope
+            return Interval.about(value, _off(1e-13, slope) + 1e-12 * value)
+        value = roots.decreasing(read, log_target, floor)
     else:
         value = roots.decreasing(read, log_target, floor)
     if value == floor:

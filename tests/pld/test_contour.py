@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import pathlib
+import random
 from typing import Any
 
 import mpmath
@@ -18,7 +19,7 @@ from dpacct.pld.interval import Interval
 from dpacct.pld.loss import LossDistribution, between, gaussian
 from dpacct.pld.moments import prepare
 from dpacct.pld.pair import guarantee
-from dpacct.pld.stable import mixed_loss
+from dpacct.pld.stable import mixed_loss, quiet
 from tests.pld.make_two_steps import Step
 
 Row = dict[str, Any]
@@ -437,6 +438,25 @@ def test_chernoff_is_above_next_to_the_largest_loss(large: float, rate: float) -
         if epsilon < top:
             exact = log_p + math.log(-math.expm1(epsilon - top))
             assert contour.chernoff([(law, 1.0)], epsilon) >= exact
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_gaussians_by_closed_form_and_by_lines(seed: int) -> None:
+    draw = random.Random(seed)
+    mu, log_target = 10 ** draw.uniform(-2.0, 1.9), -(10 ** draw.uniform(-1.0, 2.8))
+    law, rate = gaussian(mu), 10 ** draw.uniform(-6.0, -0.1)
+    closed = contour.epsilon([(law, 1.0)], log_target)
+    with quiet():
+        line = contour._on_lines([(law, 1.0)], log_target, 0.0)
+    if line.resolved and closed.value > 0.0:
+        assert closed.resolved and closed.lower <= line.upper and line.lower <= closed.upper
+        assert closed.value == pytest.approx(line.value, rel=2e-11)
+    # one sampled step, whose profile is summed by panels
+    step = contour.epsilon([(law.sampled(rate), 1.0)], log_target)
+    value, fall = law.sampled(rate).profile(np.array([step.value]))
+    if step.value > 0.0:
+        assert step.resolved and fall[0] > 0.0
+        assert math.log(value[0]) == pytest.approx(log_target, abs=3e-13)
 
 
 def test_equal_laws_are_added_up_and_gaussians_fused() -> None:
