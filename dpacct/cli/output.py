@@ -217,7 +217,7 @@ def note(line: str) -> None:
     click.echo(line, err=True)
 
 
-def write_file(data: bytes, path: str, option: str = "--output") -> None:
+def write_file(content: bytes, path: str, option: str = "--output") -> None:
     """Write a file atomically; `option` names it in errors.
 
     Raises:
@@ -226,11 +226,11 @@ def write_file(data: bytes, path: str, option: str = "--output") -> None:
     try:
         target = Path(path)
         if not target.is_file() and target.exists():
-            target.write_bytes(data)  # a device or a pipe takes what it is given
+            target.write_bytes(content)  # a device or a pipe takes what it is given
             return
         half = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            half.write_bytes(data)
+            half.write_bytes(content)
             half.replace(target)
         finally:
             half.unlink(missing_ok=True)
@@ -288,12 +288,12 @@ def write(
         from dpacct.report.plots.style import to_bytes
 
         drawn, title = picture()
-        data = to_bytes(drawn, suffix, title=title)
+        content = to_bytes(drawn, suffix, title=title)
     elif suffix == ".csv":
-        data = csv().encode()
+        content = csv().encode()
     else:
-        data = (json.dumps(body, indent=2, allow_nan=False) + "\n").encode()
-    write_file(data, str(path))
+        content = (json.dumps(body, indent=2, allow_nan=False) + "\n").encode()
+    write_file(content, str(path))
 
 
 def write_chart(chart: Chart, body: Mapping[str, Any], path: Path) -> None:

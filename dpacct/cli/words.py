@@ -63,17 +63,17 @@ def contents(path: str) -> str:
     """
     try:
         if path == "-":
-            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+            content = sys.stdin.buffer.read(MAX_BYTES + 1)
         else:
             with Path(path).open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
+                content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise Usage(f"cannot read {path[:80]!r}: {reason.lower()}", argument="PLAN") from None
-    if len(data) > MAX_BYTES:
+    if len(content) > MAX_BYTES:
         raise Usage(f"{path!r} is larger than 10 MB, too large for a plan", argument="PLAN")
     try:
-        return data.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Usage(f"{path!r} is not text in UTF-8", argument="PLAN") from None
 
@@ -194,7 +194,7 @@ def kinds() -> dict[str, type[Mechanism]]:
         classes += each.__subclasses__()
         if each.in_files and each.parameters:
             by_kind[each.kind] = each
-    return dict(sorted(by_kind.items(), key=lambda item: (item[0] != "gaussian", item[0])))
+    return dict(sorted(by_kind.items(), key=lambda entry: (entry[0] != "gaussian", entry[0])))
 
 
 def noises() -> dict[str, type[Mechanism]]:

@@ -142,7 +142,7 @@ class Several(Parameter[tuple[T, ...]]):
 
     def check(self, name: str, value: Any) -> Any:
         """The checked values."""
-        return tuple(self.domain.check(name, item) for item in value)
+        return tuple(self.domain.check(name, number) for number in value)
 
 
 class Maybe(Parameter[T | None]):

@@ -69,20 +69,20 @@ def read(handle: int, count: int, at: int) -> bytes:
     return b"".join(parts)
 
 
-def write(handle: int, data: bytes, at: int) -> None:
+def write(handle: int, content: bytes, at: int) -> None:
     """Write all of `data` at an offset, and flush it."""
     os.lseek(handle, at, os.SEEK_SET)
-    while data:
-        data = data[os.write(handle, data) :]
+    while content:
+        content = content[os.write(handle, content) :]
     flush(handle)
 
 
-def replace(path: Path, data: bytes) -> None:
+def replace(path: Path, content: bytes) -> None:
     """Give a small file new contents: after a crash it holds the old ones or the new, whole."""
     fresh = path.with_name(path.name + ".new")
     handle = opened(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        write(handle, data, 0)
+        write(handle, content, 0)
     finally:
         os.close(handle)
     os.replace(fresh, path)

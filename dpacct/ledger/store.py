@@ -107,16 +107,16 @@ class Head:
     def load(cls, path: Path) -> Head | None:
         """The head of the ledger `path`; None where there is none, `LedgerDamaged` if it's bad."""
         try:
-            data = beside(path).read_bytes()
+            content = beside(path).read_bytes()
         except FileNotFoundError:
             return None
-        old = _fields(data, _TYPES_OF_VERSION_1)
+        old = _fields(content, _TYPES_OF_VERSION_1)
         if old is not None:
             line = old.pop("line").encode()
             return cls(**old, closed=not line, line=line)
-        slots = [_fields(_unpadded(data[at : at + SECTOR]), _TYPES) for at in (0, SECTOR)]
+        slots = [_fields(_unpadded(content[at : at + SECTOR]), _TYPES) for at in (0, SECTOR)]
         heads = sorted((cls(**slot) for slot in slots if slot), key=lambda head: head.serial)
-        if len(data) == 2 * SECTOR and heads:
+        if len(content) == 2 * SECTOR and heads:
             newest = heads[-1]
             if len(heads) == 2 and heads[0].serial == newest.serial - 1:
                 return newest
@@ -143,8 +143,8 @@ class Head:
             os.close(handle)
 
 
-def _fields(data: bytes, types: dict[str, type]) -> dict[str, Any] | None:
-    unsealed = unseal(data, GENESIS)
+def _fields(line: bytes, types: dict[str, type]) -> dict[str, Any] | None:
+    unsealed = unseal(line, GENESIS)
     if unsealed is None or {name: type(value) for name, value in unsealed[0].items()} != types:
         return None
     return unsealed[0]
@@ -288,21 +288,21 @@ class Store:
         if head.count:
             self._refuse_foreign()
         verified = min(self.length, head.length)
-        data = disk.read(self._handle, size - verified, verified)
+        tail = disk.read(self._handle, size - verified, verified)
         if head.line:
-            data = self._completed(
-                head, data[: head.length - verified], data[head.length - verified :]
+            tail = self._completed(
+                head, tail[: head.length - verified], tail[head.length - verified :]
             )
-        data = data[self.length - verified :]
+        tail = tail[self.length - verified :]
         while self.length < head.length:
-            data = self._take(data)
+            tail = self._take(tail)
         if (self.marks[head.count] if head.count < len(self.marks) else None) != head.mark:
             raise self._damaged(f"does not match its head at line {len(self.records)}")
-        if data and (head.closed or self.length > head.length):
-            raise self._damaged(f"has {len(data)} bytes after its end, byte {self.length}")
-        if data and self._torn(data):
+        if tail and (head.closed or self.length > head.length):
+            raise self._damaged(f"has {len(tail)} bytes after its end, byte {self.length}")
+        if tail and self._torn(tail):
             self._drop()
-        elif data and (rest := self._take(data)):
+        elif tail and (rest := self._take(tail)):
             raise self._damaged(f"has {len(rest)} bytes after its end, byte {self.length}")
         if head.torn and self.length == head.length:
             raise self._damaged(f"has a head {str(beside(self.path))!r} that was changed")
@@ -344,10 +344,10 @@ class Store:
                 os.ftruncate(self._handle, self.length)
                 disk.flush(self._handle)
 
-    def _take(self, data: bytes) -> bytes:
+    def _take(self, tail: bytes) -> bytes:
         """Verify one more line; returns what follows it."""
-        end = data.find(b"\n") + 1 or len(data)
-        line = data[:end]
+        end = tail.find(b"\n") + 1 or len(tail)
+        line = tail[:end]
         unsealed = unseal(line, self.mark)
         if unsealed is None:
             raise self._wrong_line(line, "was changed: its checksum does not hold")
@@ -355,7 +355,7 @@ class Store:
         if record.get("n") != len(self.records):
             raise self._wrong_line(line, "is out of place")
         self._keep(record, len(line), mark)
-        return data[end:]
+        return tail[end:]
 
     def _keep(self, record: Record, length: int, mark: str) -> None:
         self.records.append(record)

@@ -135,11 +135,11 @@ def failure(wrong: Exception) -> str:
     return f"{type(wrong).__name__} {shown(str(wrong))}"
 
 
-def listed(anything: object) -> list[Any] | None:
+def listed(value: object) -> list[Any] | None:
     """A sequence or an array as a list, None for anything else; a string is no list."""
-    if isinstance(anything, Sequence) and not isinstance(anything, str | bytes):
-        return list(anything)
-    tolist = getattr(anything, "tolist", None)
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        return list(value)
+    tolist = getattr(value, "tolist", None)
     rows = tolist() if callable(tolist) else None
     return rows if isinstance(rows, list) else None
 

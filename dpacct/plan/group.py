@@ -104,10 +104,10 @@ class Group(Profiled, kind="group"):
     basis = GROUP_PROFILE
 
     def __init__(self, plan: Node, *, size: int, adjacency: Adjacency | str | None = None) -> None:
-        anything: object = plan
-        if not isinstance(anything, Node):
+        unchecked: object = plan
+        if not isinstance(unchecked, Node):
             message = (
-                f"a group must be given a plan such as Gaussian(sigma=1), got {shown(anything)}"
+                f"a group must be given a plan such as Gaussian(sigma=1), got {shown(unchecked)}"
             )
             raise InvalidArgument(message, argument="plan")
         object.__setattr__(self, "size", SIZE.check("size", size))

@@ -32,10 +32,10 @@ class HeldSample:
 
     def __call__(self, node: Node) -> Node:
         """The plan on the sample, one of its uses."""
-        anything: object = node
-        if not isinstance(anything, Node):
+        unchecked: object = node
+        if not isinstance(unchecked, Node):
             message = (
-                f"a sample must be given a plan such as Gaussian(sigma=1), got {shown(anything)}"
+                f"a sample must be given a plan such as Gaussian(sigma=1), got {shown(unchecked)}"
             )
             raise InvalidArgument(message, argument="plan")
         if self.name in names_within(node):

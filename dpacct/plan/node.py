@@ -596,12 +596,12 @@ def from_json(text: str | bytes) -> Node:
     True
     """
     try:
-        data = json.loads(text, parse_float=str, object_pairs_hook=_once)
+        fields = json.loads(text, parse_float=str, object_pairs_hook=_once)
     except (ValueError, TypeError, RecursionError) as wrong:
         if isinstance(wrong, InvalidArgument):
             raise
         raise _wrong(f"a plan must be JSON text, got {shown(text)}: {shown(str(wrong))}") from None
-    return from_dict(data)
+    return from_dict(fields)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

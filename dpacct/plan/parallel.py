@@ -51,10 +51,10 @@ class Parallel(Profiled, kind="parallel"):
 
     def __init__(self, *plans: Node, adjacency: Adjacency | str | None = None) -> None:
         for plan in plans:
-            anything: object = plan
-            if not isinstance(anything, Node):
+            unchecked: object = plan
+            if not isinstance(unchecked, Node):
                 message = (
-                    f"the parts must be plans such as Gaussian(sigma=1), got {shown(anything)}"
+                    f"the parts must be plans such as Gaussian(sigma=1), got {shown(unchecked)}"
                 )
                 raise InvalidArgument(message, argument="plan")
         if not plans:

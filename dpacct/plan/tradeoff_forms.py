@@ -317,8 +317,8 @@ class PlanTradeOff(TradeOff):
         from dpacct.plan.composition import Composition
         from dpacct.plan.node import Node, resolve_adjacency
 
-        anything: object = plan
-        if not isinstance(anything, Node):
+        unchecked: object = plan
+        if not isinstance(unchecked, Node):
             message = f"a trade-off function must be of a plan such as Gaussian(sigma=1), got {plan!r:.60}"
             raise InvalidArgument(message, argument="plan")
         self.plan = plan

@@ -155,7 +155,7 @@ def _block(*lines: str) -> str:
 # --- YAML that every reader of YAML 1.1 or 1.2 agrees on: text cannot be read as anything else
 
 
-def dump(data: Mapping[str, Any], remarks: Mapping[str, str] | None = None) -> str:
+def dump(record: Mapping[str, Any], remarks: Mapping[str, str] | None = None) -> str:
     """`data` as YAML; `remarks` are comments, by the path of the value that they follow ("a.b").
 
     >>> print(dump({"a": {"b": 0.5, "c": ["x"]}}, {"a.b": "half"}), end="")
@@ -164,13 +164,13 @@ def dump(data: Mapping[str, Any], remarks: Mapping[str, str] | None = None) -> s
       c:
         - "x"
     """
-    return "".join(f"{line}\n" for line in _mapping(data, "", remarks or {}, ""))
+    return "".join(f"{line}\n" for line in _mapping(record, "", remarks or {}, ""))
 
 
 def _mapping(
-    data: Mapping[str, Any], margin: str, remarks: Mapping[str, str], path: str
+    record: Mapping[str, Any], margin: str, remarks: Mapping[str, str], path: str
 ) -> Iterator[str]:
-    for key, value in data.items():
+    for key, value in record.items():
         where = f"{path}{key}"
         remark = f"  # {remarks[where]}" if where in remarks else ""
         if isinstance(value, Mapping):
@@ -178,7 +178,7 @@ def _mapping(
             yield from _mapping(value, margin + "  ", remarks, where + ".")
         elif isinstance(value, list | tuple):
             yield f"{margin}{key}:{remark}"
-            yield from (f"{margin}  - {_scalar(item)}" for item in value)
+            yield from (f"{margin}  - {_scalar(scalar)}" for scalar in value)
         elif isinstance(value, str) and "\n" in value and _can_be_block(value):
             yield f"{margin}{key}: |{remark}"
             yield from ((margin + "  " + line).rstrip() for line in value.splitlines())

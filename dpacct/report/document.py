@@ -114,19 +114,19 @@ def _text(section: ReportSection) -> list[str]:
     lines = [section.title.upper()]
     lines += [_wrapped(paragraph, "  ", "  ") for paragraph in section.paragraphs]
     lines += _columns(section) if section.rows else []
-    lines += [_wrapped(item, "  - ", "    ") for item in section.items]
+    lines += [_wrapped(sentence, "  - ", "    ") for sentence in section.items]
     drawn = section.tree.lines() if section.tree else []
     return lines + [f"  {line}" for line in (*drawn, *section.code.splitlines())]
 
 
 def _columns(section: ReportSection) -> list[str]:
     """Columns where they fit, else one block to a row under its first cells."""
-    everything = [section.head, *section.rows]
-    widths = [max(len(row[i]) for row in everything) for i in range(len(section.head))]
+    table = [section.head, *section.rows]
+    widths = [max(len(row[i]) for row in table) for i in range(len(section.head))]
     if sum(widths) + 2 * len(widths) <= WIDTH:
         return [
             ("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))).rstrip()
-            for row in everything
+            for row in table
         ]
     lines = []
     for row in section.rows:

@@ -244,10 +244,10 @@ def must_declare(plan: Node) -> None:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     """An answer without its plan and assumptions, which the report states once."""
-    data = replace(answer, tree=None, alternatives=()).to_dict()
+    fields = replace(answer, tree=None, alternatives=()).to_dict()
     return {
         key: value
-        for key, value in data.items()
+        for key, value in fields.items()
         if key not in ("plan", "assumptions", "alternatives", "schema", "seconds")
     }
 

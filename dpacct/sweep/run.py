@@ -172,16 +172,16 @@ class Journal:
         """Delete the journal, once its rows are stored elsewhere."""
         self.path.unlink(missing_ok=True)
 
-    def _write(self, data: bytes) -> None:
-        while data:
-            data = data[os.write(self._file, data) :]
+    def _write(self, line: bytes) -> None:
+        while line:
+            line = line[os.write(self._file, line) :]
 
     def _read(self) -> dict[int, Row]:
-        data = b""
+        content = b""
         while block := os.read(self._file, 1 << 20):
-            data += block
-        if not data.startswith(self._head):
-            if data and not self._head.startswith(data):
+            content += block
+        if not content.startswith(self._head):
+            if content and not self._head.startswith(content):
                 message = (
                     f"{self.path.name} belongs to another sweep, or to another version of dpacct;"
                     " --restart discards it"
@@ -190,10 +190,10 @@ class Journal:
             os.ftruncate(self._file, 0)
             self._write(self._head)
             return {}
-        if not data.endswith(b"\n"):
+        if not content.endswith(b"\n"):
             self._write(b"\n")  # so that the next row does not grow onto a line that was cut off
         rows = {}
-        for line in data[len(self._head) :].splitlines():
+        for line in content[len(self._head) :].splitlines():
             result = _row(line)
             if result is not None:
                 rows[result[0]] = result[1]

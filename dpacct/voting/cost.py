@@ -363,8 +363,8 @@ def voting_cost(
     bound = replace(bound, seconds=time.perf_counter() - started)
     if least > float(plain):  # what holds whatever the votes are holds for these
         bound = replace(bound, value=plain.value, upper=plain.value, basis=plain.basis)
-    whatever, _ = _optimised(lambda orders: votes.queries * bounds.plain(orders), log_delta)
-    lines = [Line("data-independent, Renyi", answer(whatever, "rdp", CONVERSION))]
+    independent, _ = _optimised(lambda orders: votes.queries * bounds.plain(orders), log_delta)
+    lines = [Line("data-independent, Renyi", answer(independent, "rdp", CONVERSION))]
     for name in names:
         epsilon, _ = _optimised(partial(bounds.total, theorem=name), log_delta)
         lines.append(Line(f"{name}, either way", answer(epsilon, name, name, CONVERSION)))

@@ -165,8 +165,8 @@ class Steps:
         if self.screening is None:
             return self._answer[None, :]
         orders, answer = np.array([self.order]), self._answer[:, None]
-        whatever = self.noise.data_independent(orders, self.level)
-        plain = float((whatever + self.screening.data_independent(orders, self.level))[0])
+        independent = self.noise.data_independent(orders, self.level)
+        plain = float((independent + self.screening.data_independent(orders, self.level))[0])
         table = np.full((self.rows, answer.size), plain)
         parts = min(int(self.width), _PARTS) if self.whole else _PARTS
         for i in range(1, self.rows - 1):

@@ -179,22 +179,22 @@ def read_rows(path: str | Path, argument: str = "votes", *, whole: bool = True) 
     Raises `InvalidArgument`.
     """
     try:
-        data = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
+        content = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
     except (OSError, ValueError) as wrong:  # ValueError: a NUL in the path
         why = (getattr(wrong, "strerror", None) or str(wrong)).lower()
         raise InvalidArgument(
             f"{argument} cannot be read from {shown(str(path))}: {why}", argument=argument
         ) from None
-    if data.startswith(_MAGIC):
-        return checked(_from_npy(data, path, argument), argument, whole=whole)
-    return _from_text(data, path, argument, whole)
+    if content.startswith(_MAGIC):
+        return checked(_from_npy(content, path, argument), argument, whole=whole)
+    return _from_text(content, path, argument, whole)
 
 
-def _from_npy(data: bytes, path: str | Path, argument: str) -> Any:
+def _from_npy(content: bytes, path: str | Path, argument: str) -> Any:
     from io import BytesIO
 
     try:
-        return np.load(BytesIO(data), allow_pickle=False)
+        return np.load(BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError, MemoryError, OSError):
         message = (
             f"{argument} must be a NumPy array of numbers, and {shown(Path(path).name)} holds none"
@@ -202,9 +202,9 @@ def _from_npy(data: bytes, path: str | Path, argument: str) -> Any:
         raise InvalidArgument(message, argument=argument) from None
 
 
-def _from_text(data: bytes, path: str | Path, argument: str, whole: bool) -> Any:
+def _from_text(content: bytes, path: str | Path, argument: str, whole: bool) -> Any:
     try:
-        lines = data.decode("utf-8-sig").splitlines()
+        lines = content.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
         message = (
             f"{argument} must be a .npy file or text in UTF-8, and {shown(Path(path).name)} is"

@@ -157,8 +157,8 @@ class Folder:
         about = {**state.about(), "fingerprint": self.fingerprint}
         tensors = {name: np.ascontiguousarray(v) for name, v in state.to_tensors().items()}
         metadata = {"about": json.dumps(about, sort_keys=True)}
-        data: bytes = required("safetensors.numpy").save(tensors, metadata)
-        keep(self.checkpoint, lambda draft: draft.write_bytes(data))
+        content: bytes = required("safetensors.numpy").save(tensors, metadata)
+        keep(self.checkpoint, lambda draft: draft.write_bytes(content))
 
     def load(self) -> State | None:
         """The last state, or None. Raises `InvalidArgument` if it is another run's."""

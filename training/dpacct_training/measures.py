@@ -138,8 +138,10 @@ def weights(session: Session) -> float:
 def learned(session: Session) -> float:
     """The mean loss on the clients' samples before the first round, less that now."""
     setting = session.run.setting
-    data = setting.federation.train
-    return setting.evaluate(setting.initial(), data)[0] - setting.evaluate(session.weights, data)[0]
+    train = setting.federation.train
+    return (
+        setting.evaluate(setting.initial(), train)[0] - setting.evaluate(session.weights, train)[0]
+    )
 
 
 _MEASURED: dict[str, Callable[[Session], float]] = {

@@ -443,8 +443,8 @@ class Session:
         """One measurement: kept, then told."""
         setting = self.prepared.setting
         federation = setting.federation
-        data = federation.validation if len(federation.validation) else federation.test
-        loss, accuracy = setting.evaluate(self.weights, data)
+        held_out = federation.validation if len(federation.validation) else federation.test
+        loss, accuracy = setting.evaluate(self.weights, held_out)
         row: Row = {
             "round": state.round,
             "loss": loss,

@@ -126,13 +126,13 @@ def means(experiment: Experiment, cells: list[Cell]) -> list[Mean]:
     averages = []
     for key, group in groups.items():
         values = json.loads(key)
-        got = [cell.accuracy for cell in group]
-        middle = sum(got) / len(got)
-        spread = (sum((a - middle) ** 2 for a in got) / max(1, len(got) - 1)) ** 0.5
+        accuracies = [cell.accuracy for cell in group]
+        middle = sum(accuracies) / len(accuracies)
+        spread = (sum((a - middle) ** 2 for a in accuracies) / max(1, len(accuracies) - 1)) ** 0.5
         first = group[0]
         printed = _printed(experiment, values)
         averages.append(
-            Mean(values, middle, spread, len(got), first.noise_std, first.epsilon, printed)
+            Mean(values, middle, spread, len(accuracies), first.noise_std, first.epsilon, printed)
         )
     return averages
 

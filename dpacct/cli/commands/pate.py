@@ -333,12 +333,12 @@ def _costliest(cost: VotingCost, top: int) -> list[str]:
 
 
 def _sanitized_json(
-    aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, whatever: Answer
+    aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, independent: Answer
 ) -> dict[str, Any]:
     """The JSON object, without anything private."""
     body = _about(aggregator, votes, delta)
     return body | {
-        "data_independent": within(whatever),
+        "data_independent": within(independent),
         "data_dependent": within(sanitized.answer),
         "exact": None,
         "private": sanitized.seeded,
@@ -353,15 +353,15 @@ def _sanitized_json(
 
 
 def _sanitized_lines(
-    aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, whatever: Answer
+    aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, independent: Answer
 ) -> list[str]:
     """The lines of the sanitized result."""
-    lead = min((sanitized.answer, whatever), key=float)
+    lead = min((sanitized.answer, independent), key=float)
     lines = _first(lead, delta, aggregator, votes)
     lines += aligned(
         ("cost", "epsilon", "grade"),
         [
-            ("for any votes", *_cells(whatever)),
+            ("for any votes", *_cells(independent)),
             ("for these votes, sanitized", *_cells(sanitized.answer)),
         ],
     )
@@ -370,6 +370,6 @@ def _sanitized_lines(
         f" smooth sensitivities; its own Renyi cost {sanitized.publication:.6g} is included",
     ]
     lines += _trusts(sanitized.answer, lead)
-    if float(sanitized.answer) >= float(whatever):
+    if float(sanitized.answer) >= float(independent):
         lines.append("  it gains nothing here: publish the data-independent epsilon instead")
     return lines

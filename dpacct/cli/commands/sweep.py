@@ -109,9 +109,9 @@ class Sweep(Command):
     def _picture(self, table: Table) -> tuple[Figure, str]:
         from dpacct.report.plots.grid import GridData, draw_grid
 
-        data = GridData.of(table, self.show or table.columns[0])
+        grid = GridData.of(table, self.show or table.columns[0])
         heat = None if self.picture is None else self.picture == "heatmap"
-        return draw_grid(data, heat=heat), data.title
+        return draw_grid(grid, heat=heat), grid.title
 
 
 class _Interrupted(DpacctError):
@@ -275,14 +275,14 @@ def _is(parameter: Parameter[Any], domain: type) -> bool:
 def paths(body: Any, before: str = "") -> dict[str, Cell]:
     """Every value of a JSON object by its path, such as "data_dependent.value" or "rates.0.fpr"."""
     if isinstance(body, Mapping):
-        items: Iterable[tuple[Any, Any]] = body.items()
+        fields: Iterable[tuple[Any, Any]] = body.items()
     elif isinstance(body, list | tuple):
-        items = enumerate(body)
+        fields = enumerate(body)
     else:
         finite = not isinstance(body, float) or math.isfinite(body)
         return {before: body if finite else None}
     cells: dict[str, Cell] = {}
-    for key, value in items:
+    for key, value in fields:
         cells |= paths(value, f"{before}.{key}" if before else str(key))
     return cells
 

@@ -94,10 +94,10 @@ class Sampler(Record, ABC):
 
     def __call__(self, node: Node) -> Node:
         """The plan on a sample that is drawn once, and held while all of it runs."""
-        anything: object = node
-        if not isinstance(anything, Node):
+        unchecked: object = node
+        if not isinstance(unchecked, Node):
             message = (
-                f"a sampler must be given a plan such as Gaussian(sigma=1), got {shown(anything)}"
+                f"a sampler must be given a plan such as Gaussian(sigma=1), got {shown(unchecked)}"
             )
             raise InvalidArgument(message, argument="plan")
         return SampledRelease(self, node) if isinstance(node, Mechanism) else Sampled(self, node)

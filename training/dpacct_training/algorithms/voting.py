@@ -148,23 +148,23 @@ class Student:
         self, w: Tensor, x: Tensor, y: Tensor, others: Tensor, directions: np.random.Generator
     ) -> Tensor:
         """The weights of a student that began with `w`; `others` are samples without labels."""
-        everything = torch.cat([x, others])
-        w = self._fitted(w, x, y, everything, directions)
+        inputs = torch.cat([x, others])
+        w = self._fitted(w, x, y, inputs, directions)
         if self.self_training:
             with torch.no_grad():
                 guessed = self.model.scores(w, others).argmax(1)
-            w = self._fitted(w, everything, torch.cat([y, guessed]), everything, directions)
+            w = self._fitted(w, inputs, torch.cat([y, guessed]), inputs, directions)
         return w
 
     def _fitted(
-        self, w: Tensor, x: Tensor, y: Tensor, everything: Tensor, directions: np.random.Generator
+        self, w: Tensor, x: Tensor, y: Tensor, inputs: Tensor, directions: np.random.Generator
     ) -> Tensor:
         rows = w[None]
         for _ in range(self.steps if len(y) else 0):
             g = self.model.gradient(rows, x[None], y[None]) + 1e-3 * rows
             if self.vat:
-                some = directions.integers(len(everything), size=_UNLABELLED)
-                batch = everything[torch.from_numpy(some)]
+                some = directions.integers(len(inputs), size=_UNLABELLED)
+                batch = inputs[torch.from_numpy(some)]
                 noise = torch.from_numpy(directions.standard_normal(batch.shape, np.float32))
                 g = g + self.vat * unsteadiness(self.model, rows[0], batch, noise, self.radius)
             rows = rows - self.rate * g

@@ -49,8 +49,8 @@ def confidences(target: Target, models: Array) -> tuple[Scores, Scores]:
     rows, most = target.rows, max(1, min(len(unit) for unit in target.rows))
     strangers = [np.arange(i, i + most) for i in range(0, len(test) - most + 1, most)]
     each = []
-    for data, groups in ((train, rows), (test, strangers)):
-        x, y = setting.samples(data)
+    for part, groups in ((train, rows), (test, strangers)):
+        x, y = setting.samples(part)
         places = torch.from_numpy(np.concatenate([np.empty(0, np.int64), *groups]))
         x, y = x[places], y[places]
         ends = np.cumsum([0] + [len(group) for group in groups])

@@ -91,8 +91,8 @@ def attack(
         write_text(out / "attack.html", document.to_html())
         write_text(out / "attack.md", document.to_markdown())
     if as_json:
-        items = [{"run": name, **sections.values(result)} for name, result in results.items()]
-        answer: dict[str, Any] = {"schema": 1, "command": "attack", "kind": kind, "results": items}
+        bodies = [{"run": name, **sections.values(result)} for name, result in results.items()]
+        answer: dict[str, Any] = {"schema": 1, "command": "attack", "kind": kind, "results": bodies}
         click.echo(json.dumps(answer))
     else:
         click.echo(document.to_text())

@@ -355,10 +355,10 @@ def replicate(
         ).verdicts():
             interval = f"{verdict.difference:+.2f} [{verdict.low:+.2f}, {verdict.high:+.2f}]"
             click.echo(f"{verdict.word}: {verdict.claim.says} ({interval})")
-    everything = [read(study, out) for study in studies((), experiments or EXPERIMENTS)]
+    read_studies = [read(study, out) for study in studies((), experiments or EXPERIMENTS)]
     written = where or out / "replication.md"
     drawn = {what: link for what, link in PICTURES.items() if (written.parent / link).exists()}
-    write_text(written, page([study for study in everything if study.trials], drawn))
+    write_text(written, page([study for study in read_studies if study.trials], drawn))
     click.echo(str(written))
 
 
@@ -383,8 +383,8 @@ def _fetch(wanted: list[Study]) -> None:
     from dpacct_training.replicate import jobs
 
     fetchable = sources.by_name()
-    data = [job.experiment.sections["data"] for study in wanted for job in jobs(study, 1)]
-    for name in sorted({str(d.get(key)) for d in data for key in ("name", "public")}):
+    sections = [job.experiment.sections["data"] for study in wanted for job in jobs(study, 1)]
+    for name in sorted({str(d.get(key)) for d in sections for key in ("name", "public")}):
         if name in fetchable and not fetchable[name].path.exists():
             with download_bar(name) as progress:
                 sources.fetch(name, progress)

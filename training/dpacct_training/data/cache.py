@@ -47,25 +47,25 @@ def folder() -> Path:
 def download(url: str, sha256: str, progress: Progress | None = None, most: int = 10**9) -> bytes:
     """The bytes at `url`, if they have this hash. Raises `FetchFailed`."""
     pieces: list[bytes] = []
-    mark, got = hashlib.sha256(), 0
+    mark, size = hashlib.sha256(), 0
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
             declared = answer.headers.get("Content-Length")
             total = int(declared) if declared and declared.isdigit() else None
             while piece := answer.read(_PIECE):
-                got += len(piece)
-                if got > most:
+                size += len(piece)
+                if size > most:
                     raise FetchFailed(f"{url} is longer than {most} bytes: nothing was kept")
                 pieces.append(piece)
                 mark.update(piece)
                 if progress is not None:
-                    progress(got, total)
+                    progress(size, total)
     except (OSError, HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         message = f"{url} could not be fetched ({reason}): nothing was kept"
         raise FetchFailed(message, argument="url") from error
-    if total is not None and got < total:
-        raise FetchFailed(f"{url} was cut off after {got} of {total} bytes: nothing was kept")
+    if total is not None and size < total:
+        raise FetchFailed(f"{url} was cut off after {size} of {total} bytes: nothing was kept")
     if mark.hexdigest() != sha256:
         message = f"{url} must have the sha256 {sha256}, got {mark.hexdigest()}: nothing was kept"
         raise FetchFailed(message, argument="sha256")
@@ -85,9 +85,9 @@ def write(path: Path, arrays: dict[str, Any]) -> Path:
 
 def check(name: str, content: bytes, sha256: str) -> bytes:
     """The content itself, if it has this hash. Raises `InvalidArgument`."""
-    got = hashlib.sha256(content).hexdigest()
-    if got != sha256:
-        message = f"{name} must have the sha256 {sha256}, got {got}"
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != sha256:
+        message = f"{name} must have the sha256 {sha256}, got {digest}"
         raise InvalidArgument(message, argument="sha256")
     return content
 

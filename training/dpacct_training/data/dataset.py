@@ -157,8 +157,8 @@ class Federation:
         parts = [self.train, self.validation, self.test]
         if self.public is not None and self.public is not self.validation:
             parts.append(self.public)
-        for data in parts:
-            for array in (data.x, data.y):
+        for part in parts:
+            for array in (part.x, part.y):
                 mark.update(f"{array.dtype}{array.shape}".encode())
                 mark.update(np.ascontiguousarray(array).data)
         for rows in self.clients:

@@ -171,8 +171,8 @@ class Disk:
         save = required("safetensors.numpy").save
         with self._base:
             for client, arrays in memory.items():
-                data = save({k: np.ascontiguousarray(arrays[k]) for k in sorted(arrays)})
-                self._base.execute(_REMEMBER, (client, task.run, task.round, data))
+                content = save({k: np.ascontiguousarray(arrays[k]) for k in sorted(arrays)})
+                self._base.execute(_REMEMBER, (client, task.run, task.round, content))
                 last = self._base.execute(_LAST, (client, task.run, task.round)).fetchone()
                 self._base.execute(_FORGET, (client, task.run, last[0] or 0))
 

@@ -153,9 +153,11 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
             raise InvalidArgument(message, argument="arrays")
         start = np.concatenate([array.ravel().astype(np.float64) for _, array in self._like])
         everyone = np.arange(self.cohort.clients)
-        data = Dataset("elsewhere", np.zeros((len(everyone), 1)), everyone * 0, 2)
+        dataset = Dataset("elsewhere", np.zeros((len(everyone), 1)), everyone * 0, 2)
         held = tuple(everyone[:, None])
-        federation = Federation(data, held, data.part(everyone[:0]), data.part(everyone[:0]))
+        federation = Federation(
+            dataset, held, dataset.part(everyone[:0]), dataset.part(everyone[:0])
+        )
         model = _Weights((start.size,), 1, values=start)
         setting = Setting(model, federation, rate=self.cohort.rate)
         plan = self.algorithm.plan(self.cohort, setting)
