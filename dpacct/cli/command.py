@@ -131,7 +131,7 @@ class Command(Record):
         result = self.answer()
         if self.as_json:
             if (body := result.body()) is not None:
-                output.write_json(output.payload(self.name, body))
+                click.echo(output.as_text(output.payload(self.name, body)))
         else:
             for line in (result.quiet if self.values.get("quiet") else result.lines)():
                 click.echo(line)

@@ -212,7 +212,7 @@ def read_stated(path: str, client: str | None = None) -> PlanFile:
     # what the file says of the deployment comes before what the kind of plan says
     said = {"setting": "Federated", **(file.about.said if file.about else {})}
     said |= about.said if about else {}
-    return replace(file, assumptions=declared, about=_about(said))
+    return file._replace(assumptions=declared, about=_about(said))
 
 
 def _about(said: dict[str, Any]) -> About:

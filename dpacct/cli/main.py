@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import click
@@ -103,7 +102,7 @@ class Root(click.Group):
                 if os.environ.get("DPACCT_DEBUG") != "1":
                     warnings.simplefilter("ignore")
                 warnings.simplefilter("error", RuntimeWarning)
-                with self.make_context("dpacct", words) as context:
+                with self.make_context("dpacct", words, terminal_width=_width()) as context:
                     self.invoke(context)
             sys.stdout.flush()
         except click.exceptions.Exit as leaving:
@@ -136,6 +135,15 @@ def _hang_up(error: OSError) -> int:
     return ExitStatus.USAGE
 
 
+def _width() -> int:
+    """The columns of a help text: those of the terminal, from 50 to 98; click would load shutil for it."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
+    except (ValueError, OSError):
+        columns = 80
+    return max(min(columns, 100) - 2, 50)
+
+
 def names() -> list[str]:
     """Every command, by the files there are."""
     return [module.name for module in pkgutil.iter_modules(commands.__path__)]
@@ -144,9 +152,9 @@ def names() -> list[str]:
 def _first_line(name: str) -> str:
     """The first line of a command's file, which says what it does."""
     for folder in commands.__path__:
-        file = Path(folder) / f"{name}.py"
-        if file.is_file():
-            with file.open(encoding="utf-8") as source:
+        file = os.path.join(folder, f"{name}.py")
+        if os.path.isfile(file):
+            with open(file, encoding="utf-8") as source:
                 return source.readline().strip().strip('"')
     return ""
 
@@ -177,7 +185,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
     cls=Root,
     no_args_is_help=False,
     invoke_without_command=True,
-    context_settings={"max_content_width": 100, "help_option_names": ["--help", "-h"]},
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 @click.option(
     "--version",

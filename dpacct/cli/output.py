@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import IntEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
@@ -22,6 +19,8 @@ from dpacct.declare.record import Usage
 from dpacct.errors import DpacctError, Unreachable
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
     from dpacct.answer import Answer
@@ -85,8 +84,7 @@ def in_utf8(stream: TextIO | None) -> None:
 SCHEMA = 1
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """The reason why a command gave no answer."""
 
     status: int
@@ -94,20 +92,12 @@ class Failure:
     message: str
     argument: str | None = None
 
-    def to_json(self) -> str:
-        """The error as a JSON object, on one line."""
-        error = {
-            "code": int(self.status),
-            "kind": self.kind,
-            "message": self.message,
-            "argument": self.argument,
-        }
-        return json.dumps({"schema": SCHEMA, "error": error})
-
     def show(self, *, as_json: bool) -> None:
         """Print the failure where it belongs: JSON on stdout, a sentence on stderr."""
         if as_json:
-            click.echo(self.to_json())
+            code, kind, message, argument = self
+            error = {"code": int(code), "kind": kind, "message": message, "argument": argument}
+            click.echo(as_text({"schema": SCHEMA, "error": error}, indent=None))
         else:
             click.echo(f"error: {self.message}", err=True)
 
@@ -175,8 +165,7 @@ def _sentence(message: str) -> str:
 # --- answers
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """The result of a command; each output form is made on demand.
 
     Attributes:
@@ -203,13 +192,17 @@ def payload(command: str, body: Any) -> Any:
 
 def within(answer: Answer) -> dict[str, Any]:
     """The JSON object of an answer inside another one, where schema and plan are stated once."""
+    from dataclasses import replace
+
     body = replace(answer, alternatives=(), tree=None).to_dict()
     return {key: value for key, value in body.items() if key not in ("schema", "plan")}
 
 
-def write_json(body: Any) -> None:
-    """Write one JSON document on stdout; NaN or infinity in it would be a bug."""
-    click.echo(json.dumps(body, indent=2, allow_nan=False))
+def as_text(body: Any, indent: int | None = 2) -> str:
+    """One JSON document; NaN or infinity in it would be a bug."""
+    import json
+
+    return json.dumps(body, indent=indent, allow_nan=False)
 
 
 def note(line: str) -> None:
@@ -223,6 +216,8 @@ def write_file(content: bytes, path: str, option: str = "--output") -> None:
     Raises:
         InvalidArgument: the file cannot be written.
     """
+    from pathlib import Path
+
     try:
         target = Path(path)
         if not target.is_file() and target.exists():
@@ -262,6 +257,8 @@ def writable(output: str) -> Path:
     Raises:
         InvalidArgument: another suffix, or no such folder.
     """
+    from pathlib import Path
+
     path = Path(output)
     if path.suffix.lower() not in FILES:
         raise Usage(
@@ -292,7 +289,7 @@ def write(
     elif suffix == ".csv":
         content = csv().encode()
     else:
-        content = (json.dumps(body, indent=2, allow_nan=False) + "\n").encode()
+        content = (as_text(body) + "\n").encode()
     write_file(content, str(path))
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command, File
-from dpacct.cli.output import note, write_file
+from dpacct.cli.output import as_text, note, write_file
 from dpacct.declare.domain import Word
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch
 from dpacct.declare.words import EFFORT, METHOD_NAMES, MOST_EFFORT, PROOF_DIGITS
@@ -83,7 +82,7 @@ class AskedOfPlan(Asked):
         digits = (self.digits or DIGITS) if option else None
         answer = ask(question, plan, digits=digits, **self.how)
         if self.certificate is not None:
-            text = json.dumps(answer.certificate, indent=1) + "\n"
+            text = as_text(answer.certificate, indent=1) + "\n"
             write_file(text.encode(), self.certificate, "--certificate")
         if beside:
             answer = replace(answer, alternatives=alternatives(question, plan, but=answer.method))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, reduce
 from operator import add
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpacct.declare.domain import PURE_DELTA, Integer, Word, did_you_mean, one_of
 from dpacct.declare.number import shown
@@ -52,7 +51,7 @@ def replaced(values: Mapping[str, str]) -> Iterator[None]:
 
 def file_name(path: str) -> str:
     """The name of a file in messages."""
-    return "standard input" if path == "-" else Path(path).name
+    return "standard input" if path == "-" else os.path.basename(path)
 
 
 def contents(path: str) -> str:
@@ -65,7 +64,7 @@ def contents(path: str) -> str:
         if path == "-":
             content = sys.stdin.buffer.read(MAX_BYTES + 1)
         else:
-            with Path(path).open("rb") as file:
+            with open(path, "rb") as file:
                 content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
@@ -181,7 +180,7 @@ def texts(
 
 MAX_DEPTH = 20
 _ALSO = {"normal": "gaussian"}
-_PLAIN = re.compile(r"[+-]?(\d[\d_]*(?:\.[\d_]*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_PLAIN = r"[+-]?(\d[\d_]*(?:\.[\d_]*)?|\.\d+)([eE][+-]?\d+)?"
 
 
 @cache
@@ -258,8 +257,7 @@ def repeated(
     return node.under(meaning.adjacency, unit=meaning.unit or "") if meaning.settings else node
 
 
-@dataclass(frozen=True)
-class Stated:
+class Stated(NamedTuple):
     """A plan as stated in words; if the noise is to be found, `noise` holds its other parameters.
 
     `call` is what a word goes by where it was typed.
@@ -411,8 +409,7 @@ def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
 # --- whole files
 
 
-@dataclass(frozen=True)
-class PlanFile:
+class PlanFile(NamedTuple):
     """A plan, the question its file asks, if it asks one, and what it says for a report.
 
     `account` gives the guarantee at a delta, and more sections of the report, where the kind of file knows
@@ -422,7 +419,7 @@ class PlanFile:
     node: Node
     epsilon: Fraction | None = None
     delta: Fraction | None = None
-    assumptions: dict[str, Declared] = field(default_factory=dict)
+    assumptions: Mapping[str, Declared] = MappingProxyType({})
     about: About | None = None
     account: Account | None = None
 
@@ -478,6 +475,8 @@ def plan_of_text(text: str, name: str) -> PlanFile:
 
 def _of_json(text: str) -> PlanFile:
     """A plan as `to_json` wrote it, or the JSON of an answer or a report about one."""
+    import json
+
     from dpacct import from_dict, from_json
 
     if text.startswith('{"n":0,"ledger":'):
@@ -519,11 +518,12 @@ def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], A
 
 def written(words: Mapping[str, Any]) -> str:
     """The plan file that says the same as these words, every number as it was typed."""
+    from dpacct.plan.node import as_toml
 
     def line(key: str) -> str:
         value = words[key]
         text = exact_text(value) if isinstance(value, Fraction) else str(value)
-        return f"{key} = {text if _PLAIN.fullmatch(text) else json.dumps(text)}"
+        return f"{key} = {text if re.fullmatch(_PLAIN, text, re.ASCII) else as_toml(text)}"
 
     top = (*Target.parameters, *Meaning.parameters)
     steps = ("mechanism", *uses(noises().values()), *Steps.parameters)

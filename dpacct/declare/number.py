@@ -33,7 +33,7 @@ _MAX_BITS = 13_288  # as many
 _MAX_CHARACTERS = 200  # of an expression; a plain number or ratio may be as long as its digits
 
 _LITERAL = re.compile(r"([+-]?)(\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE]([+-]?\d+))?", re.ASCII)
-_EXPRESSION = re.compile(r"[0-9eE_.+\-*/^()\s]*", re.ASCII)
+_EXPRESSION = r"[0-9eE_.+\-*/^()\s]*"
 _NOT_FINITE = {"nan", "inf", "infinity", "oo", "∞"}
 _HINT = "which is not a number or an expression such as 1e-5, 256/60000 or 1000^-1.1"
 _TOO_LARGE = "which is too large or too small to evaluate"
@@ -60,6 +60,8 @@ def number(value: object) -> Fraction:
     """
     if isinstance(value, str):
         return _of_text(value)
+    if type(value) is int:  # the abstract classes below are slow to ask
+        return _sized(Fraction(value))
     if isinstance(value, float):
         if not math.isfinite(value):
             raise NotANumber(_NOT_REAL)
@@ -93,7 +95,7 @@ def _of_text(text: str) -> Fraction:
         raise NotANumber(_NOT_REAL)
     if len(text) > _MAX_CHARACTERS:
         raise NotANumber(f"which is longer than {_MAX_CHARACTERS} characters")
-    if not _EXPRESSION.fullmatch(text):
+    if not re.fullmatch(_EXPRESSION, text, re.ASCII):
         raise NotANumber(_HINT)
     return _expression(text)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpacct.citations import BOTH_WAYS, DENSITIES, TABLES
@@ -19,6 +18,8 @@ from dpacct.plan.node import Fields, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 

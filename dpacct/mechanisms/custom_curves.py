@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from dpacct.citations import worst_pair
@@ -20,6 +19,8 @@ from dpacct.plan.node import Fields, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -355,6 +356,7 @@ def read_profile(path: str | Path) -> list[tuple[float, float]]:
 def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
     """Numbered lines that have cells, without the heading."""
     import csv
+    from pathlib import Path
 
     try:
         # a byte-order mark, as spreadsheets write it, is no part of the first number

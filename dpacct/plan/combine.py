@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import STEPS
 from dpacct.errors import InvalidArgument
-from dpacct.plan.node import Around, Facts, Fields, Leaf, Node, agree, nested, read, take
+from dpacct.plan.node import Around, Facts, Fields, Leaf, Node, agree, know, nested, read, take
 from dpacct.vocabulary import Adjacency, Unit
 
 if TYPE_CHECKING:
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 def bracketed(node: Node, binds: int) -> str:
     """`node` as text, in parentheses where its operator binds less tightly than the surrounding one."""
     return repr(node) if node.binds >= binds else f"({node!r})"
-
-
-def know(node: Node, facts: Facts) -> None:
-    """Set the facts of a frozen node."""
-    object.__setattr__(node, "facts", facts)
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,10 +17,9 @@ from dpacct.citations import GROUP_GDP, GROUP_PROFILE, GROUP_ZCDP, Citation
 from dpacct.declare.domain import Integer
 from dpacct.declare.number import ln, shown
 from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.plan.combine import know
 from dpacct.plan.composition import Composition
 from dpacct.plan.curve import log_profile
-from dpacct.plan.node import Fields, Leaf, Node, nested, read, resolve_adjacency, take
+from dpacct.plan.node import Fields, Leaf, Node, know, nested, read, resolve_adjacency, take
 from dpacct.pld import roots
 from dpacct.pld.pair import Moments, Pair, Pairs
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength

@@ -7,8 +7,8 @@ from typing import NoReturn
 
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.plan.combine import composed, know
-from dpacct.plan.node import Around, Fields, Leaf, Node, agree, nested, read, take
+from dpacct.plan.combine import composed
+from dpacct.plan.node import Around, Fields, Leaf, Node, agree, know, nested, read, take
 from dpacct.plan.samplers.sampled import OnSample, Sampled, Sampler
 from dpacct.vocabulary import Adjacency
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -36,6 +35,11 @@ _MOST_RELEASES = int(STEPS.upper)
 MAX_DEPTH = 120
 """Deepest nesting of a plan: far beyond any real one, and shallow enough for Python's recursion."""
 _Word = TypeVar("_Word", Adjacency, Unit)
+
+
+def know(node: Node, facts: Facts) -> None:
+    """Set the facts of a frozen node."""
+    object.__setattr__(node, "facts", facts)
 
 
 def agree(name: str, first: _Word | None, second: _Word | None) -> _Word | None:
@@ -229,6 +233,8 @@ class Node(ABC):
         >>> dp.from_json(dp.Gaussian(sigma="1.1").to_json())
         Gaussian(sigma=1.1)
         """
+        import json
+
         return json.dumps(self.to_dict(), indent=indent)
 
     def to_toml(self) -> str:
@@ -596,6 +602,8 @@ def from_json(text: str | bytes) -> Node:
     True
     """
     try:
+        import json
+
         fields = json.loads(text, parse_float=str, object_pairs_hook=_once)
     except (ValueError, TypeError, RecursionError) as wrong:
         if isinstance(wrong, InvalidArgument):
@@ -636,4 +644,6 @@ def as_toml(value: Any) -> str:
         return "{" + ", ".join(f"{key} = {as_toml(of)}" for key, of in value.items()) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(as_toml, value)) + "]"
+    import json
+
     return json.dumps(value, ensure_ascii=False)

@@ -14,11 +14,10 @@ from dpacct.answer import Answer
 from dpacct.citations import PARALLEL, Citation
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.plan.combine import know
 from dpacct.plan.composition import Composition
 from dpacct.plan.curve import log_profile
 from dpacct.plan.group import Profiled
-from dpacct.plan.node import Facts, Fields, Leaf, Node, nested, read, resolve_adjacency, take
+from dpacct.plan.node import Facts, Fields, Leaf, Node, know, nested, read, resolve_adjacency, take
 from dpacct.pld.pair import Moments
 from dpacct.vocabulary import Adjacency, Assumption, Strength
 

@@ -18,8 +18,7 @@ from dpacct.declare.domain import EPSILON, Integer, Real, Word
 from dpacct.declare.number import Number, text
 from dpacct.declare.record import Parameter, Record
 from dpacct.errors import InvalidArgument, OutsideDomain
-from dpacct.plan.combine import know
-from dpacct.plan.node import Fields, Leaf, Node, take
+from dpacct.plan.node import Fields, Leaf, Node, know, take
 from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, Noise, Screening
 from dpacct.voting.votes import LEVELS, NEIGHBOURS, Histograms, Level, Votes, checked
 

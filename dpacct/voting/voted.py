@@ -20,8 +20,7 @@ from dpacct.answer import Answer
 from dpacct.citations import LABELS, SPREAD, Citation
 from dpacct.declare.number import ln, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.plan.combine import know
-from dpacct.plan.node import Fields, Leaf, nested, read, resolve_adjacency, take
+from dpacct.plan.node import Fields, Leaf, know, nested, read, resolve_adjacency, take
 from dpacct.pld.pair import Moments, Pairs, StatedPairs
 from dpacct.pld.stack import Together
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength

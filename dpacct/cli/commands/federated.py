@@ -110,7 +110,7 @@ class Federated(Command):
             details=[mu] if limit is not None else [],
         )
         body = _body(plan, rows, first, delta, epsilon)
-        return replace(screen.result(self.details), body=lambda: body)
+        return screen.result(self.details)._replace(body=lambda: body)
 
 
 def _in_words(row: Row, plan: FederatedPlan) -> Row:

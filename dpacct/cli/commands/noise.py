@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpacct.cli.output import Result
 from dpacct.cli.question import AskedOfPlan
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 CHANCE = Real(0, 1)
 
 
-@dataclass(frozen=True)
-class Power:
+class Power(NamedTuple):
     """A bound on attacks: true positive rate `hits` at false positive rate `alarms`."""
 
     hits: Fraction

@@ -7,11 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.answer.ask import Delta, Epsilon, Question, ask
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
 from dpacct.cli.question import DETAILS, QUIET
-from dpacct.cli.screens import Screen, alternatives, of_answer, of_eps0, target
 from dpacct.declare.domain import RATE, Integer, Real, Word
 from dpacct.declare.number import short
 from dpacct.declare.record import Maybe, Parameter, Usage
@@ -20,6 +18,8 @@ from dpacct.errors import OutsideDomain
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.answer.ask import Question
+    from dpacct.cli.screens import Screen
     from dpacct.shuffling.shuffle import Shuffle
 
 
@@ -93,12 +93,15 @@ class Shuffling(Command):
             if epsilon is None or delta is None:
                 message = "--eps0 is missing; without it both --eps and --delta are needed"
                 raise Usage(message, argument="--eps0")
+            from dpacct.cli.screens import of_eps0, target
             from dpacct.shuffling.local_epsilon import largest_eps0
 
             answer = largest_eps0(
                 epsilon=epsilon, delta=delta, rounds=self.rounds, **self._shuffle()
             )
             return self._shown(of_eps0(answer, target(epsilon, delta)))
+        from dpacct.answer.ask import Delta, Epsilon
+
         if delta is not None and epsilon is None:
             return self._answered(self.eps0, Epsilon(delta))
         if epsilon is not None and delta is None:
@@ -113,6 +116,8 @@ class Shuffling(Command):
         return {"clients": self.clients, "k": answers, "rate": self.rate}
 
     def _answered(self, eps0: Fraction, question: Question) -> Result:
+        from dpacct.answer.ask import ask
+        from dpacct.cli.screens import of_answer
         from dpacct.shuffling.shuffle import Shuffle
 
         shuffle = Shuffle(eps0=eps0, **self._shuffle())
@@ -125,6 +130,8 @@ class Shuffling(Command):
         return self._shown(of_answer(answer, question.settings))
 
     def _shown(self, screen: Screen) -> Result:
+        from dpacct.cli.screens import alternatives
+
         answer = screen.answer
         times = f"{self.rounds:,} rounds of a" if self.rounds > 1 else "a"
         size = "that epsilon" if self.eps0 is None else f"epsilon {short(self.eps0)}"
@@ -140,6 +147,7 @@ class Shuffling(Command):
 
 def _asked(shuffle: Shuffle, rounds: int, question: Question) -> tuple[Answer, ...]:
     """The answer with all other bounds as alternatives."""
+    from dpacct.answer.ask import ask
     from dpacct.shuffling.bounds import compare, of_rounds
 
     ((_, at),) = question.settings.items()

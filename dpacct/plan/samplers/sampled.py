@@ -13,8 +13,7 @@ from dpacct.declare.record import Record
 from dpacct.declare.words import SAMPLING
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
-from dpacct.plan.combine import know
-from dpacct.plan.node import READERS, Around, Fields, Leaf, Node, agree, nested, read, take
+from dpacct.plan.node import READERS, Around, Fields, Leaf, Node, agree, know, nested, read, take
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
 if TYPE_CHECKING:
