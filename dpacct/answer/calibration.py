@@ -16,7 +16,7 @@ from dpacct.answer.answer import Answer
 from dpacct.answer.ask import Boundary, ask, strict
 from dpacct.declare.domain import RATE, STEPS, Real
 from dpacct.declare.number import Number, ln, short
-from dpacct.declare.words import EFFORT, Steps
+from dpacct.declare.words import EFFORT, Steps, hinting
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _LEAST, _MOST = 1e-12, 1e15
 
 
+@hinting
 def calibrate(
     build: Callable[..., Node],
     *,
@@ -160,6 +161,7 @@ def published(
     )
 
 
+@hinting
 def noise_multiplier(
     *,
     epsilon: Number,

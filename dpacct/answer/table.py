@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.ask import Delta, Epsilon, ask, listed
 from dpacct.declare.number import Direction, Number, number, rounded, text
-from dpacct.declare.words import EFFORT
+from dpacct.declare.words import EFFORT, hinting
 from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.vocabulary import Adjacency
 
@@ -87,6 +87,7 @@ def _cell(name: str, value: object) -> str:
     return "" if value is None else str(value)
 
 
+@hinting
 def table(
     plans: Node | Iterable[Node] | Mapping[str, Node],
     *,

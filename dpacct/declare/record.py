@@ -281,7 +281,7 @@ class Record:
         who = type(self).__name__
         for name in values:
             if name not in self.parameters:
-                hint = did_you_mean(name, self.parameters)
+                hint = did_you_mean(name, self.parameters, _known_as(self.parameters))
                 raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=call(name))
         for group in self._groups:
             if not group.fit(stated & group.names):
@@ -347,6 +347,11 @@ class Record:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={_written(value)}" for name, value in self.settings.items())
         return f"{type(self).__name__}({inside})"
+
+
+def _known_as(parameters: Mapping[str, Parameter[Any]]) -> dict[str, str]:
+    """What other tools call parameters, and what they are called here."""
+    return {other: name for name, each in parameters.items() for other in each.known_as}
 
 
 class _Fits(NamedTuple):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
-from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, STEPS, Integer, Real, Word
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, STEPS, Integer, Real, Word, did_you_mean
 from dpacct.declare.number import text
 from dpacct.declare.record import Call, Exclusive, Maybe, Parameter, Record, Usage
 from dpacct.errors import InvalidArgument
@@ -169,6 +172,47 @@ class Target(Record):
         "delta of the guarantee, strictly between 0 and 1",
         "D",
         known_as=("target_delta",),
+    )
+
+
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+
+
+def hinting(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """Make a function answer an argument that it lacks with the nearest, or with another tool's name for it.
+
+    >>> @hinting
+    ... def noise(*, epsilon, sample_rate=1): ...
+    >>> noise(target_epsilon=8)
+    Traceback (most recent call last):
+    TypeError: noise() got an unexpected keyword argument 'target_epsilon'; did you mean epsilon?
+    """
+
+    @wraps(function)
+    def called(*args: Arguments.args, **named: Arguments.kwargs) -> Value:
+        try:
+            return function(*args, **named)
+        except TypeError as error:
+            hint = _meant(function, named)
+            if not hint:
+                raise
+            raise TypeError(f"{error}{hint}") from None
+
+    return called
+
+
+def _meant(function: Callable[..., object], named: Iterable[str]) -> str:
+    """What the first of these names stands for that is no argument of the function."""
+    from inspect import signature
+
+    arguments = signature(function).parameters
+    also: dict[str, str] = {}
+    for each in (*Steps.parameters.values(), *Target.parameters.values()):
+        for here in {each.name, *each.also} & arguments.keys():
+            also |= dict.fromkeys((each.name, *each.also, *each.known_as), here)
+    return next(
+        (did_you_mean(name, arguments, also) for name in named if name not in arguments), ""
     )
 
 

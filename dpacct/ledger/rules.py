@@ -521,7 +521,7 @@ class Adaptive(Rule):
     def refusal(self, charges: Charges, node: Node) -> str:
         """The refusal, with the steps that a plan declared beforehand would allow, if more."""
         reason, more = super().refusal(charges, node), ""
-        if node == charges.last and charges.streak >= _LOOP:
+        if not charges.streak or (node == charges.last and charges.streak >= _LOOP):
             more = self.stops_early(charges, node)
         return f"{reason}; {more}" if more else reason
 

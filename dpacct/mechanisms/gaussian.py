@@ -88,7 +88,7 @@ class Gaussian(_Normal, kind="gaussian"):
         "S",
         default=None,
         kw_only=False,
-        known_as=("std",),
+        known_as=("std", "scale"),
     )
     noise_multiplier: Parameter[Fraction | None] = Parameter(
         POSITIVE, "standard deviation / clip", "Z", default=None, known_as=("noise", "z")

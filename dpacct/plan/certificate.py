@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Displayed, Facts
+from dpacct.declare.words import hinting
 from dpacct.errors import InvalidArgument
 from dpacct.plan.node import Node
 from dpacct.vocabulary import Adjacency
@@ -87,6 +88,7 @@ class Certificate(Displayed):
         return tuple(Statement(*claim) for claim in check(self.contents, independent=independent))
 
 
+@hinting
 def certificate(
     node: Node,
     *,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar,
 from dpacct.declare.domain import STEPS
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import card
-from dpacct.declare.words import EFFORT
+from dpacct.declare.words import EFFORT, hinting
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
@@ -271,6 +271,7 @@ class Node(ABC):
         effort: Number = ...,
         adjacency: Adjacency | str | None = ...,
     ) -> Answers: ...
+    @hinting
     def epsilon(
         self,
         delta: Any,
@@ -314,6 +315,7 @@ class Node(ABC):
         effort: Number = ...,
         adjacency: Adjacency | str | None = ...,
     ) -> Answers: ...
+    @hinting
     def delta(
         self,
         epsilon: Any,

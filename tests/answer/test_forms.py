@@ -203,3 +203,34 @@ def test_at_delta_zero_what_is_pure_answers() -> None:
     assert line("eps --b 2 --delta 0").stdout.startswith("epsilon 0.5    at delta 0\n")
     refused = line("eps --sigma 2 --delta 0")
     assert refused.code == 4 and "no finite epsilon" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ({"target_epsilon": 8}, "epsilon"),
+        ({"epsilon": 8, "target_delta": 1e-5}, "delta"),
+        ({"epsilon": 8, "delta": 1e-5, "q": 0.01}, "sample_rate"),
+        ({"epsilon": 8, "delta": 1e-5, "rate": 0.01}, "sample_rate"),
+        ({"epsilon": 8, "delta": 1e-5, "num_steps": 10}, "steps"),
+        ({"epsilon": 8, "delta": 1e-5, "epoch": 10}, "epochs"),
+    ],
+    ids=str,
+)
+def test_names_of_other_tools_are_answered_with_those_here(
+    typed: dict[str, float], meant: str
+) -> None:
+    wrong = next(name for name in reversed(typed))
+    with pytest.raises(TypeError, match=f"unexpected .* '{wrong}'; did you mean {meant}[?]$"):
+        dp.noise_multiplier(**typed)  # type: ignore[arg-type]
+
+
+def test_so_are_those_of_plans_and_mechanisms() -> None:
+    plan, build = dp.Gaussian(1), dp.Gaussian
+    for call in (plan.epsilon, lambda **named: dp.calibrate(build, epsilon=1, **named)):
+        with pytest.raises(TypeError, match=r"'target_delta'; did you mean delta[?]$"):
+            call(target_delta=1e-5)  # type: ignore[operator]
+    with pytest.raises(dp.InvalidArgument, match=r"no parameter scale; did you mean b[?]$"):
+        dp.Laplace(scale=2)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'delta'$"):
+        plan.epsilon()  # type: ignore[call-overload]

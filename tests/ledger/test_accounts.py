@@ -181,6 +181,9 @@ def test_a_loop_that_a_filter_ends_early_is_told(tmp_path: Path) -> None:
         ledger.spend(STEP)
         with pytest.raises(dp.BudgetExceeded, match="does not fit into what is left of epsilon 4"):
             ledger.spend(STEP)
+    small = dp.Ledger(tmp_path / "c", budget=(0.721, 1e-5))
+    with pytest.raises(dp.BudgetExceeded, match=r"after 0 releases.* plan= holds [0-9]+ within"):
+        small.spend(dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)))
     with dp.Ledger(tmp_path / "b", budget=BUDGET, plan=STEP * 10) as ledger:
         for _ in range(5):
             ledger.spend(STEP)
