@@ -369,7 +369,7 @@ def closest(word: str, choices: Iterable[str], also: Mapping[str, str] | None = 
     """
     lowered = word.lower().replace("_", "-")
     dashed = {choice.replace("_", "-"): choice for choice in choices}
-    meant = {other.replace("_", "-"): here for other, here in (also or {}).items()}
+    meant = {other.replace("_", "-"): ours for other, ours in (also or {}).items()}
     near = dashed.get(lowered) or dashed.get(meant.get(lowered, "").replace("_", "-"))
     if near is None:
         from difflib import get_close_matches

@@ -350,7 +350,7 @@ class Record:
 
 
 def _known_as(parameters: Mapping[str, Parameter[Any]]) -> dict[str, str]:
-    """What other tools call parameters, and what they are called here."""
+    """Return the parameter here for each name that other tools give it."""
     return {other: name for name, each in parameters.items() for other in each.known_as}
 
 

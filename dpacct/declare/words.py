@@ -203,14 +203,14 @@ def hinting(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
 
 
 def _meant(function: Callable[..., object], named: Iterable[str]) -> str:
-    """What the first of these names stands for that is no argument of the function."""
+    """Return a hint for the first of these names that is no argument of the function."""
     from inspect import signature
 
     arguments = signature(function).parameters
     also: dict[str, str] = {}
     for each in (*Steps.parameters.values(), *Target.parameters.values()):
-        for here in {each.name, *each.also} & arguments.keys():
-            also |= dict.fromkeys((each.name, *each.also, *each.known_as), here)
+        for argument in {each.name, *each.also} & arguments.keys():
+            also |= dict.fromkeys((each.name, *each.also, *each.known_as), argument)
     return next(
         (did_you_mean(name, arguments, also) for name in named if name not in arguments), ""
     )
