@@ -168,10 +168,6 @@ class Journal:
         lines = [_line(number, row) for number, row in rows]
         self._write(b"".join(lines))
 
-    def remove(self) -> None:
-        """Delete the journal, once its rows are stored elsewhere."""
-        self.path.unlink(missing_ok=True)
-
     def _write(self, line: bytes) -> None:
         while line:
             line = line[os.write(self._file, line) :]

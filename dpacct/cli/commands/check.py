@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.cli.command import Command, File
+from dpacct.cli.command import QUIET, Command, File
 from dpacct.cli.commands.report import ledger_checks
 from dpacct.cli.federated_plan import read_stated
 from dpacct.cli.output import ExitStatus, Result, must_be_finite, within
-from dpacct.cli.question import QUIET
 from dpacct.cli.words import contents, file_name
 from dpacct.declare.domain import EPSILON, PURE_DELTA, Text
 from dpacct.declare.number import exact, short, text

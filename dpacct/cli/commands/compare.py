@@ -6,9 +6,8 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import Command
+from dpacct.cli.command import QUIET, Command
 from dpacct.cli.output import Result, must_be_finite, within
-from dpacct.cli.question import QUIET
 from dpacct.cli.words import sizes
 from dpacct.declare.number import short
 from dpacct.declare.record import Exclusive, Parameter, Usage

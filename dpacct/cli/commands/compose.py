@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpacct.cli.command import File
+from dpacct.cli.command import Asked, File
 from dpacct.cli.output import Result
-from dpacct.cli.question import Asked
 from dpacct.declare.record import Exclusive, Parameter, Usage
 from dpacct.declare.words import Meaning, Target
 

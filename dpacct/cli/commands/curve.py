@@ -8,10 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from dpacct.answer.ask import ask
-from dpacct.cli.command import Command, File
+from dpacct.cli.command import METHOD, Command, File
 from dpacct.cli.output import Result, payload
 from dpacct.cli.progress import Progress
-from dpacct.cli.question import METHOD
 from dpacct.cli.words import sampler, sizes
 from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Word
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Several, Switch, Usage

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from dpacct.cli.command import AskedOfPlan
 from dpacct.cli.output import Result
-from dpacct.cli.question import AskedOfPlan
 from dpacct.declare.domain import PURE_DELTA
 from dpacct.declare.record import Parameter
 

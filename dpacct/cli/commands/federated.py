@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.answer.answer import KNOWN, leading, safe_number
 from dpacct.cli import federated_plan as plans
-from dpacct.cli.command import Command, File, Group
+from dpacct.cli.command import DETAILS, QUIET, Command, File, Group
 from dpacct.cli.federated_plan import cell, number, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
-from dpacct.cli.question import DETAILS, QUIET
 from dpacct.cli.screens import Screen, aligned, of_answer, target
 from dpacct.cli.words import contents, file_name, table_of
 from dpacct.declare.number import Direction, rounded

@@ -9,8 +9,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
+from dpacct.cli.command import AskedOfPlan
 from dpacct.cli.output import Result
-from dpacct.cli.question import AskedOfPlan
 from dpacct.cli.words import sizes
 from dpacct.declare.domain import Domain, Real, Word
 from dpacct.declare.number import rounded, text

@@ -9,9 +9,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.answer.answer import grade, relation, safe_number
-from dpacct.cli.command import Command, File
+from dpacct.cli.command import QUIET, Command, File
 from dpacct.cli.output import Result, must_be_finite, within
-from dpacct.cli.question import QUIET
 from dpacct.cli.screens import aligned, of_answer
 from dpacct.declare.domain import POSITIVE, SEED, Integer, Real, Word
 from dpacct.declare.number import rounded

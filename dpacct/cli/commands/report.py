@@ -9,10 +9,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from dpacct.cli.command import Command, File
+from dpacct.cli.command import METHOD, QUIET, Command, File
 from dpacct.cli.federated_plan import MissingKey, read_stated
 from dpacct.cli.output import Result, in_utf8, must_be_finite, write_file
-from dpacct.cli.question import METHOD, QUIET
 from dpacct.cli.words import PlanFile, file_name
 from dpacct.declare.domain import PURE_DELTA, Text, Word, one_of
 from dpacct.declare.number import text

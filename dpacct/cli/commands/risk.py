@@ -5,10 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import Command
+from dpacct.cli.command import QUIET, Command
 from dpacct.cli.commands.noise import CHANCE
 from dpacct.cli.output import Result, within
-from dpacct.cli.question import QUIET
 from dpacct.declare.record import Maybe, Parameter, Several
 
 if TYPE_CHECKING:

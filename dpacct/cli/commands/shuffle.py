@@ -7,9 +7,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.cli.command import Command
+from dpacct.cli.command import DETAILS, QUIET, Command
 from dpacct.cli.output import Result
-from dpacct.cli.question import DETAILS, QUIET
 from dpacct.declare.domain import RATE, Integer, Real, Word
 from dpacct.declare.number import short
 from dpacct.declare.record import Maybe, Parameter, Usage

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from dpacct.cli.command import Command, File, Suggested
+from dpacct.cli.command import QUIET, Command, File, Suggested
 from dpacct.cli.commands.theorems import known_names
 from dpacct.cli.output import ExitStatus, Result, note
-from dpacct.cli.question import QUIET
 from dpacct.declare.domain import SEED, STEPS
 from dpacct.declare.number import down, up
 from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
