@@ -1,5 +1,6 @@
 """`dpacct.plot`: every kind of picture as a function that returns a matplotlib Figure.
 
+`dpacct.plot(plan)` is the privacy profile, `dpacct.plot(plan, kind="tradeoff")` another kind.
 The figures stand alone (no pyplot, no window); `dpacct.plot.save(figure, "file.svg")` writes one, as
 SVG, PDF or PNG, the same bytes every time.
 
@@ -11,10 +12,13 @@ b'%PDF-'
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, ParamSpec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ParamSpec
 
+from dpacct.declare.domain import Word
 from dpacct.report.plots import kinds
 from dpacct.report.plots.chart import Axis as Axis
 from dpacct.report.plots.chart import Band as Band
@@ -34,6 +38,8 @@ from dpacct.report.plots.style import to_bytes as to_bytes
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from dpacct.plan.node import Node
+
 P = ParamSpec("P")
 
 
@@ -51,3 +57,15 @@ rdp = _drawn(kinds.rdp)
 steps = _drawn(kinds.steps)
 noise = _drawn(kinds.noise)
 gap = _drawn(kinds.gap)
+
+
+class _Pictures(ModuleType):
+    """This module, which can be called like one of its functions."""
+
+    def __call__(self, plan: Node, *, kind: str = "profile", **words: Any) -> Figure:
+        """The picture of this kind; `words` are those of its function."""
+        picture = Word("profile", "tradeoff", "rdp", "steps", "gap").check("kind", kind)
+        return getattr(self, picture)(plan, **words)  # type: ignore[no-any-return]
+
+
+sys.modules[__name__].__class__ = _Pictures

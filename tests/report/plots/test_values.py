@@ -354,3 +354,13 @@ def test_vast_gaps_do_not_hide_the_others() -> None:
         assert all(low < value < high for value in line.values)
     usual = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000
     assert not gap(usual, deltas=[1e-6, 1e-5]).y.signed
+
+
+def test_one_call_draws_every_kind_of_a_plan() -> None:
+    plan = dp.Gaussian(2)
+    for kind in MAKERS:
+        called = dp.plot(plan, kind=kind).texts[0].get_text()  # type: ignore[operator]
+        assert called == getattr(dp.plot, kind)(plan).texts[0].get_text()
+    assert dp.plot(plan).texts[0].get_text() == dp.plot.profile(plan).texts[0].get_text()  # type: ignore[operator]
+    with pytest.raises(dp.InvalidArgument, match=r"^kind must .* did you mean tradeoff[?]$"):
+        dp.plot(plan, kind="trade")  # type: ignore[operator]
