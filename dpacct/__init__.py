@@ -6,11 +6,14 @@ The public names load on first use, so that importing the package costs next to 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # as of typing, whose import would take half of this one's time
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from dpacct import auditing as auditing
     from dpacct import federated as federated
     from dpacct import theorems as theorems

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-import pkgutil
 import sys
 import warnings
 from collections.abc import Sequence
@@ -121,7 +120,7 @@ def _fail(error: BaseException, *, as_json: bool) -> int:
         sys.stdout.flush()
     except OSError as refused:
         return _hang_up(refused)
-    return int(what.status)
+    return what.status
 
 
 def _hang_up(error: OSError) -> int:
@@ -146,7 +145,8 @@ def _width() -> int:
 
 def names() -> list[str]:
     """Every command, by the files there are."""
-    return [module.name for module in pkgutil.iter_modules(commands.__path__)]
+    files = [file for folder in commands.__path__ for file in sorted(os.listdir(folder))]
+    return [file[:-3] for file in files if file.endswith(".py") and not file.startswith("_")]
 
 
 def _first_line(name: str) -> str:

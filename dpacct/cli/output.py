@@ -8,7 +8,6 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from dpacct.report.plots.chart import Chart
 
 
-class ExitStatus(IntEnum):
+class ExitStatus:
     """Exit codes; scripts may rely on them, since a code never changes its meaning."""
 
     OK = 0
@@ -96,7 +95,7 @@ class Failure(NamedTuple):
         """Print the failure where it belongs: JSON on stdout, a sentence on stderr."""
         if as_json:
             code, kind, message, argument = self
-            error = {"code": int(code), "kind": kind, "message": message, "argument": argument}
+            error = {"code": code, "kind": kind, "message": message, "argument": argument}
             click.echo(as_text({"schema": SCHEMA, "error": error}, indent=None))
         else:
             click.echo(f"error: {self.message}", err=True)

@@ -224,7 +224,7 @@ class Asking:
             return Row(error=message, code=leaving.exit_code)
         except Exception as error:
             what = describe(error)
-            return Row(error=what.message, code=int(what.status))
+            return Row(error=what.message, code=what.status)
 
     def body(self, point: tuple[str, ...]) -> Mapping[str, Any]:
         """The JSON object that the command would print; raises what the command raises."""
