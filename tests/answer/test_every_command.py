@@ -72,6 +72,20 @@ def drawn(count: int = 3) -> Iterator[tuple[str, Callable[[Any], dp.Node], str]]
 PLANS = [*drawn(2)]
 
 
+NOISES: dict[str, dp.Node] = {
+    "--b 4": dp.Laplace(4),
+    "--sigma 2.5": dp.Gaussian("2.5"),
+    "--noise-multiplier 1.3 --clip 0.7": dp.Gaussian(noise_multiplier="1.3", clip="0.7"),
+    "--mechanism randomized-response --eps0 0.3 --k 4": dp.RandomizedResponse("0.3", k=4),
+}
+
+
+def cases() -> Iterator[tuple[str, dp.Node, str, str]]:
+    """Each noise in one of the plans: its words, the plan, the plan's words, and a delta."""
+    for (noise, made), (words, plan, delta) in zip(NOISES.items(), [*PLANS, *PLANS], strict=True):
+        yield noise, plan(made), words, delta
+
+
 # --- one answer
 
 
@@ -126,10 +140,9 @@ def test_noise_and_steps() -> None:
 
 
 def test_compare() -> None:
-    for words, plan, delta in PLANS[:2]:
-        node = plan(dp.Laplace(4))
-        for quantity, target in (("delta", delta), ("epsilon", "0.5"))[: 1 + (words == "none")]:
-            document = ask(f"compare --b 4 {words} --{quantity} {target}")
+    for noise, node, words, delta in cases():
+        for quantity, target in (("delta", delta), ("epsilon", "0.7")):
+            document = ask(f"compare {noise} {words} --{quantity} {target}")
             answers = node.compare(**{quantity: target})
             finite = [answer for answer in answers if np.isfinite(float(answer))]
             assert len(document["answers"]) == len(finite)
@@ -142,9 +155,9 @@ def test_compare() -> None:
 
 
 def test_risk() -> None:
-    for words, plan, _ in PLANS:
-        risk = dp.Risk(plan(dp.Gaussian("2.5")))
-        document = ask(f"risk --sigma 2.5 {words} --fpr 0.02 --prior 0.2 --baseline 1e-4")
+    for noise, node, words, _ in cases():
+        risk = dp.Risk(node)
+        document = ask(f"risk {noise} {words} --fpr 0.02 --prior 0.2 --baseline 1e-4")
         same(document["advantage"], risk.advantage())
         same(document["accuracy"], risk.accuracy("0.2"))
         same(document["reconstruction"], risk.reconstruction("1e-4"))

@@ -1,6 +1,5 @@
 """Python and the command line give the same number to the same question, digit by digit."""
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from dpacct.answer.answer import safe_number
 from dpacct.cli.words import noises
 from dpacct.pld.stable import TooFine
 from dpacct.proof import effort
+from tests.answer.test_every_command import same
 from tests.cli.runner import run
 
 # each mechanism as a constructor, as flags, and as keys of a plan file (None: files only)
@@ -75,7 +75,6 @@ PROVED = {
     ("laplace", "poisson"),
 }
 """What is asked with proofs; they would take a minute for all."""
-NUMBERS = ("value", "lower", "upper", "side", "strength", "method", "adjacency", "unit", "basis")
 
 
 def cases() -> Iterator[Any]:
@@ -92,12 +91,6 @@ def cases() -> Iterator[Any]:
 def quiet(answer: dp.Answer) -> str:
     """The safe end, as `--quiet` prints it."""
     return f"{safe_number(answer)}\n"
-
-
-def same(document: dict[str, Any], answer: dp.Answer) -> None:
-    """All that an answer says of its number, to the last bit."""
-    body = json.loads(json.dumps(answer.to_dict()))
-    assert {key: document[key] for key in NUMBERS} == {key: body[key] for key in NUMBERS}
 
 
 @pytest.mark.parametrize(("kind", "sampling", "adjacency"), [*cases()])
@@ -183,28 +176,6 @@ def test_the_noise_of_every_mechanism(kind: str) -> None:
         name=made.sought,
     )
     same(output.json, calibrated)
-
-
-@pytest.mark.parametrize("kind", ["gaussian", "gaussian-clip", "randomized-response"])
-def test_every_method_and_what_attacks_achieve(kind: str) -> None:
-    make, flags, _ = KINDS[kind]
-    assert flags is not None
-    plan, noise = make() * STEPS, [*flags.split(), "--steps", str(STEPS)]
-    for quantity, words in (("delta", "1e-6"), ("epsilon", "0.7")):
-        result = run("compare", *noise, f"--{quantity}", words, "--json").json["answers"]
-        comparison = plan.compare(**{quantity: words})
-        for row, answer in zip(result, comparison, strict=True):
-            same(row, answer)
-    result = run(
-        "risk", *noise, "--prior", "0.1", "--fpr", "0.01", "--baseline", "1e-3", "--json"
-    ).json
-    risk = dp.Risk(plan)
-    same(result["advantage"], risk.advantage())
-    same(result["accuracy"], risk.accuracy("0.1"))
-    same(result["reconstruction"], risk.reconstruction("1e-3"))
-    (rate,) = result["rates"]
-    same(rate["true_positive_rate"], risk.true_positive_rate("0.01"))
-    same(rate["precision"], risk.precision("0.01", "0.1"))
 
 
 def test_no_command_has_methods_or_an_effort_of_its_own() -> None:
