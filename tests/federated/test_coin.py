@@ -140,11 +140,6 @@ def test_a_displacement_of_the_gaussian_round() -> None:
     assert tiny.real == pytest.approx(-0.5e-12 * moments.cumulants(c).variance, rel=1e-6)
 
 
-def test_a_plan_with_a_coin_is_saved_and_read() -> None:
-    run = dp.Participation("0.5")(dp.WithoutReplacement("0.1")(dp.Gaussian(sigma=1)) * 20) * 5
-    assert dp.from_json(run.to_json()).equivalent(run)
-
-
 def test_a_coin_that_always_falls_is_no_coin() -> None:
     step = dp.WithoutReplacement("0.1")(dp.Gaussian(sigma=1)) * 20
     assert (dp.Participation(1)(step) * 5).equivalent(step * 5)

@@ -155,13 +155,6 @@ def test_wrong_use_gets_one_sentence(make: Any, argument: str, message: str) -> 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("mechanism", [m for m, _ in CASES], ids=IDS)
-def test_saved_and_read_it_is_the_same(mechanism: dp.Node) -> None:
-    for plan in (mechanism, dp.Poisson("0.1")(mechanism) * 7):
-        assert dp.from_json(plan.to_json()) == plan
-        assert eval(repr(plan), vars(dp)) == plan
-
-
 @pytest.mark.parametrize(
     ("mechanism", "table", "steps"),
     [

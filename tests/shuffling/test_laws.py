@@ -130,12 +130,6 @@ def test_the_largest_eps0_meets_the_target_and_hardly_more_would() -> None:
     assert float(plan.epsilon(delta=1e-6)) <= 1.0 + 1e-9
 
 
-def test_saved_and_read_back() -> None:
-    plan = dp.Shuffle(eps0="0.5", clients=1000, k=3, rate="0.25") * 3
-    assert dp.from_json(plan.to_json()) == plan
-    assert eval(repr(plan), {"Shuffle": dp.Shuffle}) == plan
-
-
 def test_only_pure_randomisers() -> None:
     assert dp.Shuffle.of(dp.Laplace(b=2), clients=9) == dp.Shuffle(eps0="0.5", clients=9)
     assert dp.Shuffle.of(dp.RandomizedResponse(eps0=1, k=4), clients=9).k == 4
