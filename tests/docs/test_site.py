@@ -16,6 +16,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from dpacct.papers.registry import PAGES, ids
+from tests.report.plots.charts import contrast
 from tests.structure.project import ROOT
 
 # What a browser fetches by itself to show a page, and where each names it.
@@ -214,15 +215,3 @@ def test_printed_text_is_wrapped_and_dark_enough() -> None:
         rules = re.findall(rf'scheme="{scheme}"\]\[[^]]*\] \{{(.*?)\}}', css, re.DOTALL)
         colours = re.findall(r"--md-code-hl-\w+-color: (#\w+)", "".join(rules))
         assert len(colours) == 2 and all(contrast(c, ground) >= 7.0 for c in colours)
-
-
-def contrast(first: str, second: str) -> float:
-    """The ratio of two colours' luminances (WCAG 2)."""
-
-    def luminance(colour: str) -> float:
-        channels = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    dark, light = sorted(map(luminance, (first, second)))
-    return (light + 0.05) / (dark + 0.05)

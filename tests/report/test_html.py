@@ -10,6 +10,7 @@ import dpacct as dp
 from dpacct.report.about import About
 from dpacct.report.assumptions import read_declared, rows
 from tests.report.plans import DELTA, ONE, example, report
+from tests.report.plots.charts import contrast
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "circle", "path"}
 SECTIONS = [
@@ -161,17 +162,6 @@ def test_light_dark_print_and_phone() -> None:
     for rule in ("prefers-color-scheme: dark", "@media print", "max-width: 44rem", "color-scheme"):
         assert rule in css.group(1)
     assert css.group(1).count("{") == css.group(1).count("}")
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    low = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * low[0] + 0.7152 * low[1] + 0.0722 * low[2]
-
-
-def contrast(text: str, ground: str) -> float:
-    light, dark = sorted((luminance(text), luminance(ground)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
 
 
 def test_text_has_contrast_in_every_mode() -> None:

@@ -11,6 +11,7 @@ from dpacct.report import contents
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     import flwr.serverapp.strategy
+    from flwr.supercore.task_identity import TaskIdentity
 
 LIBRARIES = (flwr.serverapp.strategy,)
 
@@ -21,3 +22,10 @@ def bare_reports(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(contents, "risks", lambda answer: ())
     with effort.allowance(0.0):
         yield
+
+
+@pytest.fixture
+def flower_identity(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every process of Flower has one; messages take their sender from it."""
+    for name in ("_run_id", "_node_id", "_task_id"):
+        monkeypatch.setattr(TaskIdentity, name, 1)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pytest
 from flwr.app import Context, Error, Message, RecordDict
-from flwr.supercore.task_identity import TaskIdentity
 from safetensors.numpy import load_file
 
 import dpacct as dp
@@ -44,18 +43,13 @@ from tests.training.laws import begun, hosts
 from tests.training.loopback import Clock, Fault, LoopbackGrid, app_of, flower, relabelled
 from tests.training.systems import MEMBERS, SYSTEMS, system
 
+pytestmark = pytest.mark.usefixtures("flower_identity")
+
 TRAVELLING = ["dp_fed_ls", "shares", "scaffold", "adaptive_clip", "prifedsync", "pate_fl"]
 """By who draws the noise, what clients keep, and what is sent."""
 
 
 EXPERIMENTS = sorted((ROOT / "training" / "experiments").glob("*.toml"))
-
-
-@pytest.fixture(autouse=True)
-def _identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every process of Flower has one; messages take their sender from it."""
-    for name in ("_run_id", "_node_id", "_task_id"):
-        monkeypatch.setattr(TaskIdentity, name, 1)
 
 
 def weights(run: Run) -> dict[str, bytes]:

@@ -10,7 +10,6 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-from flwr.supercore.task_identity import TaskIdentity
 
 import dpacct as dp
 from dpacct_training.engines.flower.grid import Flower
@@ -44,11 +43,7 @@ from tests.training.laws import Spy, begun, close, hosts
 from tests.training.loopback import Clock, LoopbackGrid
 from tests.training.systems import system
 
-
-@pytest.fixture(autouse=True)
-def _identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_run_id", "_node_id", "_task_id"):
-        monkeypatch.setattr(TaskIdentity, name, 1)
+pytestmark = pytest.mark.usefixtures("flower_identity")
 
 
 # --- the noise

@@ -8,22 +8,17 @@ import numpy as np
 import pytest
 from flwr.app import Array, ArrayRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
-from flwr.supercore.task_identity import TaskIdentity
 
 import dpacct as dp
 from dpacct_training.engines.flower.strategy import Private
 from dpacct_training.plan import Cohort
 from tests.training.loopback import Clock, LoopbackGrid
 
+pytestmark = pytest.mark.usefixtures("flower_identity")
+
 SIZE = 3000
 NODES = 40
 CLIP = 0.5
-
-
-@pytest.fixture(autouse=True)
-def _identity(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_run_id", "_node_id", "_task_id"):
-        monkeypatch.setattr(TaskIdentity, name, 1)
 
 
 class Grid(LoopbackGrid):

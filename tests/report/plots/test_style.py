@@ -22,7 +22,7 @@ from dpacct.report.plots.style import (
     look_of,
 )
 from dpacct.vocabulary import Strength
-from tests.report.plots.charts import KINDS, chart, no_text_on_another
+from tests.report.plots.charts import KINDS, chart, contrast, no_text_on_another
 
 # Machado, Oliveira and Fernandes 2009, table 1, severity 1.0: what a dichromat sees, in linear RGB.
 EYES = {
@@ -103,18 +103,6 @@ def test_text_is_large_enough_to_print(kind: str) -> None:
 
 PAPER = "#ffffff"
 DARK = {light.lower(): dark for light, dark in style._DARK.items()}
-
-
-def luminance(colour: str) -> float:
-    """WCAG's relative luminance."""
-    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(first: str, second: str) -> float:
-    darker, lighter = sorted((luminance(first), luminance(second)))
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 @pytest.mark.parametrize("dark", [False, True])
