@@ -302,14 +302,14 @@ def _again(claim: Claim, *, old: bool) -> tuple[str, bool]:
 
 def _proved_anew(claim: Claim) -> bool:
     """Return whether a search proves a statement of schema 1; raises `TooCostly`."""
-    from .direction import Direction
+    from .direction import ready
 
     directions = laws_of(claim.plan, claim.adjacency, claim.side)
     if claim.direction not in range(len(directions)):
         return False
     if on_grid(directions[claim.direction]):
         return False  # no file of schema 1 has a nested plan
-    direction = Direction(directions[claim.direction])
+    direction = ready(directions[claim.direction])
     epsilon, bound = number(claim.epsilon), number(claim.bound)
     try:
         within = direction.decide(epsilon, bound, only_edge=True)  # by the largest loss alone
@@ -335,8 +335,11 @@ def _independently(claim: Claim) -> tuple[str, bool]:
     from .independent import within
 
     directions = laws_of(claim.plan, claim.adjacency, claim.side)
-    line = claim.evidence.get("contour")
-    stated = (line if isinstance(line, Mapping) else claim.evidence).get("c")
+    evidence: Mapping[str, Any] = claim.evidence
+    while isinstance(evidence.get("inner"), Mapping):  # of what runs on a held sample
+        evidence = evidence["inner"]
+    line = evidence.get("contour")
+    stated = (line if isinstance(line, Mapping) else evidence).get("c")
     is_within: bool | None = None
     for c in _TILTS if stated is None else (stated,):
         if is_within is None and claim.direction in range(len(directions)) and positive(c):

@@ -31,7 +31,7 @@ from .far_search import FarSeeker
 from .floats import FloatLaw, FloatLaws, saddle_for_log_delta
 from .mesh import Mesh
 from .mesh_search import Rough, rough
-from .plan import Laws, on_grid
+from .plan import Laws, held_sample, on_grid
 from .proofs import CEILING, CLOSED_FORM, EDGE, Evidence, NoClosedForm, Proof, Reading
 from .search import LatticeSeeker, Seeker, bound
 
@@ -117,8 +117,8 @@ class Direction:
         self._closed_bits = 0  # what the last closed form took
         self._sought: tuple[tuple[Fraction, float | None], Seeker] | None = None
         self._line: Proof | None = None  # good for epsilons near each other
-        self._readings: dict[Fraction, tuple[Reading, Evidence]] = {}
-        self.evidence: Evidence = {}
+        self._readings: dict[Fraction, tuple[Reading, Proof]] = {}
+        self._proof: Proof | None = None  # what was read last
 
     @cached_property
     def _float_laws(self) -> FloatLaws:
@@ -142,7 +142,7 @@ class Direction:
         with precision(_EDGE_BITS):
             if not self._largest <= ball(epsilon):
                 return False
-        self.evidence = {"form": CEILING, "bits": _EDGE_BITS}
+        self._proof = Proof(self.laws, {"form": CEILING, "bits": _EDGE_BITS})
         return True
 
     def ceiling(self) -> Fraction | None:
@@ -168,12 +168,17 @@ class Direction:
         raise NotCertified(f"a closed form cancels beyond {_MOST_BITS} bits: the value is withheld")
 
     def _read(self, epsilon: Fraction, proof: Proof) -> Enclosure:
-        return self._kept(epsilon, (proof.at(epsilon), proof.evidence))
+        return self._kept(epsilon, (proof.at(epsilon), proof))
 
-    def _kept(self, epsilon: Fraction, reading: tuple[Reading, Evidence]) -> Enclosure:
+    def _kept(self, epsilon: Fraction, reading: tuple[Reading, Proof]) -> Enclosure:
         self._readings[epsilon] = reading
-        (enclosure, _), self.evidence = reading
+        (enclosure, _), self._proof = reading
         return enclosure
+
+    @property
+    def evidence(self) -> Evidence:
+        """That of the proof that was read last; empty before any was."""
+        return {} if self._proof is None else self._proof.evidence
 
     def stated_evidence(self) -> dict[str, Any]:
         """The evidence that was read last, for a certificate: with the grid, where there is one."""
@@ -182,10 +187,10 @@ class Direction:
 
     def terms(self, epsilon: Fraction) -> dict[str, str]:
         """The sum and each error term that was read at this epsilon, as text, for a certificate."""
-        (_, terms), evidence = self._readings.get(epsilon, ((None, {}), {}))
-        if evidence is not self.evidence:
+        (_, terms), proof = self._readings.get(epsilon, ((None, {}), None))
+        if proof is not self._proof or proof is None:
             return {}
-        with precision(evidence["bits"]):
+        with precision(proof.evidence["bits"]):
             # an error may round a little differently at another precision, where it is checked
             rounded = {
                 name: value if name.endswith("sum") else value * (1 + _ROUNDING)
@@ -292,7 +297,7 @@ class Direction:
         if self._largest.is_finite():
             with precision(_EDGE_BITS):
                 if top_outcome(self.laws, ball(epsilon)) > ball(target):
-                    self.evidence = {"form": EDGE, "bits": _EDGE_BITS}
+                    self._proof = Proof(self.laws, {"form": EDGE, "bits": _EDGE_BITS})
                     return False
         return None
 
@@ -370,10 +375,10 @@ class Direction:
         evidence = bound(self._float_laws, self.laws, float(epsilon), ln(target))
         if evidence is None:
             return False
-        enclosure, _ = Proof(self.laws, evidence).at(epsilon)
-        if enclosure.upper > target:
+        proof = Proof(self.laws, evidence)
+        if proof.at(epsilon)[0].upper > target:
             return False
-        self.evidence = evidence
+        self._proof = proof
         return True
 
 
@@ -383,3 +388,99 @@ def _to_split(laws: Laws) -> int | None:
         (count * law.rate, k) for k, (law, count) in enumerate(laws) if law.splittable and count > 1
     ]
     return min(hits)[1] if hits else None
+
+
+class OnSample(Direction):
+    """One release on a held sample, or by a coin: what runs is proved at another epsilon, theorem 19."""
+
+    def __init__(self, laws: Laws, engine: Engine | None = None, *, upper: bool = True) -> None:
+        super().__init__(laws, engine, upper=upper)
+        sample = held_sample(laws)
+        assert sample is not None
+        self._sample, self._runs = sample, ready(sample.parts)
+        self._slow = True  # what runs looks for a slow closed form itself
+
+    def _on_lattice(self) -> None:
+        return None
+
+    @property
+    def closed(self) -> bool:
+        """Return whether what runs has a closed form."""
+        return self._runs.closed
+
+    def _inside(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        """About the factor and the epsilon of what runs."""
+        with precision(_EDGE_BITS):
+            factor, moved = self._sample.inside(ball(epsilon))
+            return fraction(factor.mid()), max(fraction(moved.mid()), Fraction(0))
+
+    def _around(self) -> Proof:
+        """The whole plan's proof, by that of what runs which was read last."""
+        assert self._runs._proof is not None
+        return Proof.on_sample(self._sample, self._runs._proof)
+
+    def _enclose(self, epsilon: Fraction, width: float, log_delta: float | None) -> Enclosure:
+        if self._line is not None:
+            enclosure = self._read(epsilon, self._line)
+            if enclosure.relative_width <= width:
+                return enclosure
+        factor, moved = self._inside(epsilon)
+        if factor <= 0:
+            raise NotCertified("epsilon is too near the largest loss: the value is withheld")
+        expected = None if log_delta is None else log_delta - ln(factor)
+        for share in (0.5, 0.1, 0.01):
+            self._runs.enclose(moved, width * share, expected)
+            self._line = self._around()
+            enclosure = self._read(epsilon, self._line)
+            if enclosure.relative_width <= width:
+                return enclosure
+        raise NotCertified(f"delta is not known to {width:.1e} of it: the value is withheld")
+
+    def float_epsilons(self, log_target: float) -> tuple[float, ...]:
+        """From the epsilon of what runs at its share of delta; else the fast engine's."""
+        log_factor, guess = math.log(self._sample.rate), math.nan
+        for _ in range(4):  # the factor depends on epsilon where the pair is read backwards
+            moved = self._runs.float_epsilons(log_target - log_factor)[0]
+            if not 0.0 < moved < math.inf:
+                return super().float_epsilons(log_target)
+            with precision(_EDGE_BITS):
+                guess = float(self._sample.outside(arb(moved)).mid())
+            factor, _ = self._inside(Fraction(guess))
+            log_factor = ln(factor) if factor > 0 else log_factor
+        return (guess,)
+
+    def float_slope(self, epsilon: float, log_target: float) -> float:
+        """By what runs, and by how its epsilon and its share of delta move."""
+        rise = 1e-4
+        first, second = (self._inside(Fraction(epsilon * x)) for x in (1.0, 1.0 + rise))
+        if min(first[0], second[0]) <= 0 or not epsilon > 0.0:
+            return 1.0 / max(epsilon, 1e-300)
+        steep = self._runs.float_slope(float(first[1]), log_target - ln(first[0]))
+        moved = float(second[1] - first[1]) * steep + ln(first[0]) - ln(second[0])
+        return moved / (epsilon * rise)
+
+    def steepness(self, guess: float) -> float:
+        """The guess: the tilt of what runs is that of another epsilon."""
+        return guess
+
+    def at_most(self, epsilon: Fraction, target: Fraction) -> bool:
+        """Return whether a cheap bound of what runs proves delta(epsilon) <= target."""
+        if self._beyond_all(epsilon):
+            return True
+        factor, moved = self._inside(epsilon)
+        with suppress(NotCertified):
+            if factor <= 0 or self._runs.at_most(moved, target / factor):
+                proof = self._around()
+                if proof.at(epsilon)[0].upper <= target:
+                    self._proof = proof
+                    return True
+        return False
+
+
+def ready(
+    laws: Laws, engine: Engine | None = None, *, upper: bool = True, meshed: bool = False
+) -> Direction:
+    """One direction of a plan, ready to be asked; `meshed`: on a grid."""
+    if meshed or on_grid(laws) or held_sample(laws) is None:
+        return Direction(laws, engine, upper=upper, meshed=meshed)
+    return OnSample(laws, engine, upper=upper)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -150,6 +151,11 @@ class _Choice:
         return cls(terms, lines, [term for term in listed if term.height < least])
 
     @property
+    def far(self) -> tuple[int, ...]:
+        """The numbers of far draws whose terms have a line."""
+        return tuple(term.far for term, _, _ in self.lines)
+
+    @cached_property
     def work(self) -> float:
         """An estimate of the number of nodes of all lines and the cost of their rules."""
         counts = [_EACH_LINE + _nodes(self.terms.split, *line) for line in self.lines]
@@ -221,7 +227,7 @@ class FarSeeker:
                 yield choice.proposed()
 
     def _choices(self, epsilon: float, log_delta: float | None, nats: float) -> list[_Choice]:
-        """The windows with the least work."""
+        """The windows with the least work, the best for each choice of numbers of far draws first."""
         expected = -700.0 if log_delta is None else log_delta
         splits: list[_Terms] = []
         for _ in range(3):
@@ -235,8 +241,13 @@ class FarSeeker:
                 break
             expected = peak if math.isfinite(peak) else expected
         choices = [_Choice.of(terms, Aim(epsilon, expected, nats)) for terms in splits]
-        ranked = sorted((choice.work, k) for k, choice in enumerate(choices))
-        return [choices[k] for work, k in ranked[:_MOST_TRIED] if work < math.inf]
+        ranked = sorted((c for c in choices if c.work < math.inf), key=lambda choice: choice.work)
+        seen: Counter[tuple[int, ...]] = Counter()
+        order = []
+        for choice in ranked:  # where one has no proof, another with the same terms rarely has
+            order.append(seen[choice.far])
+            seen[choice.far] += 1
+        return [ranked[k] for k in sorted(range(len(ranked)), key=order.__getitem__)[:_MOST_TRIED]]
 
     def _splits(self, aim: Aim) -> Iterator[_Terms]:
         """Windows of many kinds, each in floats."""

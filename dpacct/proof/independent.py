@@ -22,7 +22,7 @@ from flint import acb, arb
 
 from .balls import ball, disc, precision, spread
 from .law import Branch, Law, Weight
-from .plan import Laws
+from .plan import Laws, what_runs
 
 _BITS, _CELLS, _FARTHEST, _MOST, _DEVIATIONS = 128, 400, 1e5, 6000, 12
 _TOLERANCES = 1e-7, 1e-11, 1e-14  # tried in turn, until a statement is decided
@@ -122,9 +122,8 @@ def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float) -> arb:
 
     def line(t: acb, analytic: bool) -> acb:
         s = acb(c) + acb(0, 1) * t
-        kernel = (-s * epsilon).exp() / (
-            s * (s + 1)
-        )  # which has poles: not there, nor in wide boxes
+        # the kernel has poles: not there, nor in wide boxes
+        kernel = (-s * epsilon).exp() / (s * (s + 1))
         return _moment(laws, s, tolerance) * kernel if s.real > c / 4 else _NOTHING
 
     kept = acb.integral(line, acb(0), acb(tau), rel_tol=tolerance, abs_tol=goal, eval_limit=_MOST)
@@ -134,9 +133,10 @@ def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float) -> arb:
 def within(laws: Laws, epsilon: Fraction, bound: Fraction, c: float) -> bool | None:
     """Return whether delta(epsilon) <= bound (True) or > bound (False) is proved; None where neither is."""
     with precision(_BITS):
-        e, y, stated = ball(epsilon), arb(c), [(step.law(), count) for step, count in laws]
+        laws, e, target = what_runs(laws, ball(epsilon), ball(bound))
+        y, stated = arb(c), [(step.law(), count) for step, count in laws]
         kept = math.prod(((1 - law.infinite) ** count for law, count in stated), start=arb(1))
-        target = ball(bound) - (1 - kept)
+        target = target - (1 - kept)
         if sum((count * law.ceiling() for law, count in stated), arb(0)) <= e:
             return True if target >= 0 else False if target < 0 else None
         parts = [(law, n, [_cut(branch, y) for branch in law.branches]) for law, n in stated]

@@ -120,7 +120,7 @@ class Nested(Step):
     @property
     def listed(self) -> bool:
         """Return whether its losses are few, and so exact; else a grid bounds them from two sides."""
-        if self.sampled is exchange or on_grid(self.parts):
+        if self.sampled is exchange or any(map(_apart, (step for step, _ in self.parts))):
             return False  # C_q asks which losses are 0, and a sum of balls does not say
         laws = [(step.law(), count) for step, count in self.parts]
         if any(law.branches for law, _ in laws):
@@ -139,14 +139,73 @@ class Nested(Step):
             kept, left = kept * (1 - law.infinite) ** count, left * (1 - law.lost) ** count
         return Law(tuple(points), (), 1 - kept, 1 - left)
 
+    def ceiling(self) -> arb:
+        """The largest loss, from that of what runs."""
+        if self.listed:
+            return super().ceiling()
+        inside = sum((count * step.ceiling() for step, count in self.parts), arb(0))
+        return self.outside(inside)
+
+    def top(self) -> arb:
+        """P-mass of the largest loss, where outcomes are listed."""
+        return super().top() if self.listed else arb(0)
+
+    def outside(self, loss: arb) -> arb:
+        """The loss for a loss of what runs; the inverse of what `inside` does to epsilon."""
+        rate = ball(self.rate)
+        if self.sampled is back:
+            return -(-rate if not loss.is_finite() else rate * (-loss).expm1()).log1p()
+        if self.sampled is coin or not loss.is_finite():
+            return loss
+        return (rate * loss.expm1()).log1p()
+
+    def inside(self, epsilon: arb) -> tuple[arb, arb]:
+        """(factor, epsilon') with delta(epsilon) = factor * delta'(epsilon') of what runs, eq. (33).
+
+        A factor that is not positive stands for delta = 0.
+        """
+        demand(bool(epsilon >= 0), "a negative epsilon on a held sample")
+        rate = ball(self.rate)
+        if self.sampled is coin:
+            return rate, epsilon
+        if self.sampled is back:
+            factor = rate * epsilon.exp() - epsilon.expm1()
+            return factor, (epsilon + (rate / factor).log() if factor > 0 else epsilon)
+        return rate, (epsilon.expm1() / rate).log1p()
+
+
+def _apart(step: Step) -> bool:
+    """Return whether its losses are neither listed nor branches."""
+    return step.tabled or (isinstance(step, Nested) and not step.listed)
+
 
 def on_grid(laws: Laws) -> bool:
     """Return whether the sum of some laws is known on a grid alone."""
+    held = held_sample(laws)
+    if held is not None:
+        return on_grid(held.parts)
     alone = sum(count for _, count in laws) == 1
-    return any(
-        (step.tabled and not alone) or (isinstance(step, Nested) and not step.listed)
-        for step, _ in laws
-    )
+    return any(_apart(step) and not (step.tabled and alone) for step, _ in laws)
+
+
+def held_sample(laws: Laws) -> Nested | None:
+    """The plan's only release, where that is on one held sample and runs more than can be listed."""
+    (step, count), *others = laws
+    held = isinstance(step, Nested) and count == 1 and not others and not step.listed
+    return step if held and isinstance(step, Nested) else None
+
+
+def what_runs(laws: Laws, epsilon: arb, bound: arb) -> tuple[Laws, arb, arb]:
+    """delta(epsilon) <= bound about what runs on held samples: nothing where delta is 0.
+
+    The bound is nan where no ball tells.
+    """
+    while laws and (sample := held_sample(laws)) is not None:
+        factor, epsilon = sample.inside(epsilon)
+        if factor <= 0:
+            return (), epsilon, bound
+        laws, bound = sample.parts, bound / factor.max(arb(0))
+    return laws, epsilon, bound
 
 
 @lru_cache(maxsize=256)

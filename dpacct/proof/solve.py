@@ -16,7 +16,7 @@ from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure
 from .check import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
-from .direction import Direction, Engine
+from .direction import Direction, Engine, OnSample, ready
 from .effort import GRID, TooCostly, foresee, insisted
 from .plan import read_plan
 
@@ -67,21 +67,23 @@ class Plan:
         upper, lower = self._engines
         sides, meshed = self._laws, self._meshed
         pairs = zip(sides.upper, upper, strict=True)
-        self.upper = [Direction(a, b, meshed=meshed) for a, b in pairs]
+        self.upper = [ready(a, b, meshed=meshed) for a, b in pairs]
         self.lower: list[Direction] | None = None
-        if sides.lower is not None:
+        realised = sides.upper if sides.lower is None and meshed else sides.lower
+        if realised is not None:
             self.lower = below = list[Direction]()
             # the proof may be of other realised directions than the engine knows: still a lower end
-            for k, laws in enumerate(sides.lower):
+            for k, laws in enumerate(realised):
                 engine = lower[k] if k < len(lower) else None
-                below.append(Direction(laws, engine, upper=False, meshed=meshed))
+                below.append(ready(laws, engine, upper=False, meshed=meshed))
 
     def _by_grids(self, ask: Callable[[], Certified]) -> Certified:
-        """An answer; where its two ends are of two pairs, and some line is not found, by grids."""
+        """An answer; of two pairs, or on a held sample, by grids where some line is not found."""
         try:
             return ask()
         except NotCertified:
-            if self.lower is None or self._meshed:
+            nested = any(isinstance(way, OnSample) for way in self.upper)
+            if (self.lower is None and not nested) or self._meshed:
                 raise
             with suppress(TooCostly):
                 foresee(GRID)
