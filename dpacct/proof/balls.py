@@ -52,7 +52,7 @@ def ball(value: Exact) -> arb:
 def fraction(end: arb) -> Fraction:
     """An exact ball as a fraction; raises `NotCertified` where that has more digits than a file should."""
     mantissa, exponent = (int(part) for part in end.man_exp())
-    if abs(exponent) > _MOST_BITS:
+    if abs(exponent) > 2 * _MOST_BITS:
         raise NotCertified("the answer is too far from 1 to be written as a fraction")
     return Fraction(mantissa << exponent) if exponent >= 0 else Fraction(mantissa, 1 << -exponent)
 
@@ -84,11 +84,12 @@ class Enclosure:
         """The interval that a ball of a probability stands for; [0, 1] where nothing is known."""
         if not value.is_finite():
             return cls(Fraction(0), Fraction(1))
-        lower, upper = value.lower(), value.upper()
-        return cls(
-            fraction(lower) if lower > 0 else Fraction(0),
-            max(Fraction(0), fraction(upper)) if upper < 1 and upper > -1 else Fraction(1),
-        )
+        lower, upper, least = value.lower(), value.upper(), arb(2) ** -_MOST_BITS
+        # an end that is too near 0 for a file is rounded outwards
+        low = fraction(lower) if lower > least else Fraction(0)
+        if not -1 < upper < 1:
+            return cls(low, Fraction(1))
+        return cls(low, fraction(upper.max(least)) if upper > 0 else Fraction(0))
 
     @property
     def relative_width(self) -> float:

@@ -45,6 +45,10 @@ _SHORT = 0.15  # seconds that a line may take before a split is looked for
 _GIVES_UP = ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError
 """The errors that floats may raise where they have no answer."""
 _NOTHING = Fraction(1, 10**1000)
+_LOOSE, _WIDE = (
+    1.1,
+    100.0,
+)  # shares of a bracket's ends from which a saddle beyond it, or in it, is no guess
 _ROUNDING = 2.0**-30  # of an error's radius
 
 
@@ -177,7 +181,7 @@ class Direction:
 
     @property
     def evidence(self) -> Evidence:
-        """That of the proof that was read last; empty before any was."""
+        """The evidence of the proof that was read last; empty before any was."""
         return {} if self._proof is None else self._proof.evidence
 
     def stated_evidence(self) -> dict[str, Any]:
@@ -251,8 +255,12 @@ class Direction:
             if enclosure.relative_width <= width:
                 return enclosure
             if enclosure.lower > 0:
-                log_delta = ln(enclosure.lower)
-                nats += max(1.0, min(40.0, math.log(enclosure.relative_width / width) + 1.0))
+                least = ln(enclosure.lower)
+                short = math.log(enclosure.relative_width / width) + 1.0
+                if log_delta is not None:  # errors were a share of what was expected
+                    short -= max(0.0, log_delta - least)
+                log_delta = least
+                nats += max(1.0, min(40.0, short))
             else:  # the value was expected far too high, and drowned in the errors
                 most = ln(enclosure.upper)
                 log_delta = (most if log_delta is None else min(most, log_delta)) - _DROWNED
@@ -319,7 +327,8 @@ class Direction:
         """Return starts of a search for epsilon at this log delta, the likeliest first; perhaps nan.
 
         The fast engine's, or the saddle's of many steps with a closed form, which is cheap to read again.
-        Else the saddle's, within the ends that the engine has, and the lower one of these.
+        Else the saddle's, within the ends that the engine has, and the lower one of these; in rising order
+        where they are so far apart that neither is likely.
         """
         repeated = self.closed and any(count > 1 for _, count in self.laws)
         guess = self._saddle_epsilon(log_target) if repeated else math.nan
@@ -331,7 +340,10 @@ class Direction:
         guess = self._saddle_epsilon(log_target)
         if solved is None:
             return (guess,)
-        return min(max(guess, solved.lower), solved.upper), solved.lower
+        between = min(max(guess, solved.lower), solved.upper)
+        if solved.upper > (_WIDE if guess == between else _LOOSE) * solved.lower:
+            return solved.lower, between
+        return between, solved.lower
 
     def _saddle_epsilon(self, log_target: float) -> float:
         """The epsilon whose own saddle has this log delta, or nan."""
@@ -437,7 +449,7 @@ class OnSample(Direction):
         raise NotCertified(f"delta is not known to {width:.1e} of it: the value is withheld")
 
     def float_epsilons(self, log_target: float) -> tuple[float, ...]:
-        """From the epsilon of what runs at its share of delta; else the fast engine's."""
+        """Return the epsilon from that of what runs at its share of delta; else the fast engine's."""
         log_factor, guess = math.log(self._sample.rate), math.nan
         for _ in range(4):  # the factor depends on epsilon where the pair is read backwards
             moved = self._runs.float_epsilons(log_target - log_factor)[0]
@@ -450,7 +462,7 @@ class OnSample(Direction):
         return (guess,)
 
     def float_slope(self, epsilon: float, log_target: float) -> float:
-        """By what runs, and by how its epsilon and its share of delta move."""
+        """Estimate the slope from what runs, and how its epsilon and its share of delta move."""
         rise = 1e-4
         first, second = (self._inside(Fraction(epsilon * x)) for x in (1.0, 1.0 + rise))
         if min(first[0], second[0]) <= 0 or not epsilon > 0.0:

@@ -241,7 +241,10 @@ class FarSeeker:
                 break
             expected = peak if math.isfinite(peak) else expected
         choices = [_Choice.of(terms, Aim(epsilon, expected, nats)) for terms in splits]
-        ranked = sorted((c for c in choices if c.work < math.inf), key=lambda choice: choice.work)
+        ranked = sorted(
+            (c for c in choices if c.work < math.inf),
+            key=lambda choice: (choice.work, -max(choice.far)),
+        )
         seen: Counter[tuple[int, ...]] = Counter()
         order = []
         for choice in ranked:  # where one has no proof, another with the same terms rarely has

@@ -370,23 +370,37 @@ class Moments:
 
     @cached_property
     def layers(self) -> Layers:
-        """Uniform layers below the tilted density of the loss, each branch's by itself."""
-        masses: list[arb] = []
-        widths: list[arb] = []
+        """Uniform layers below the tilted density of the loss, across the point where two branches meet."""
+        stairs: list[tuple[list[arb], list[arb]]] = []
         for branch, chosen in zip(self.law.branches, self.rule.branches, strict=True):
-            for grid in chosen.cells:
-                pieces = layers(*self.staircase(branch, grid))
-                masses += pieces.masses
-                widths += pieces.widths
-        return Layers(tuple(masses), tuple(widths))
+            for k, grid in enumerate(chosen.cells):
+                start = (
+                    None if k else branch.start
+                )  # cells ascend, the first a hair within the branch
+                stairs.append(self.staircase(branch, grid, start))
+        stairs.sort(key=lambda stair: float(stair[0][0]))
+        joined = stairs[:1]
+        for edges, heights in stairs[1:]:
+            before, lower = joined[-1]
+            if before[-1] == edges[0]:  # exactly, and no density is missing between
+                joined[-1] = [*before, *edges[1:]], [*lower, *heights]
+            else:
+                joined.append((edges, heights))
+        pieces = [layers(*stair) for stair in joined]
+        masses = (mass for piece in pieces for mass in piece.masses)
+        return Layers(tuple(masses), tuple(width for piece in pieces for width in piece.widths))
 
-    def staircase(self, branch: Branch, grid: Grid) -> tuple[list[arb], list[arb]]:
+    def staircase(
+        self, branch: Branch, grid: Grid, start: arb | None
+    ) -> tuple[list[arb], list[arb]]:
         """(edges, heights): the tilted density of the loss is at least this, eq. (7).
 
         W - z is concave and log r convex: kappa > 0 takes the tangent of log r at the middle of the cell, so
         that what is left is concave, and a concave function is least at an end.
         """
         kappa, points = self._kappa(branch), grid.points()
+        if start is not None:
+            points[0] = start
         base = (self.at_c * branch.share).log()
         values = [branch.log_r(x) for x in points]
         level = [branch.weight(x) - x - base for x in points]

@@ -61,7 +61,7 @@ class Proof:
 
     @classmethod
     def on_sample(cls, sample: Nested, inside: Proof) -> Proof:
-        """Of a plan that is this one release, by the proof of what runs on it."""
+        """Prove a plan that is this one release by the proof of what runs on it."""
         proof = cls.__new__(cls)
         proof._bits, proof._at = inside._bits, _on_sample(sample, inside._at)
         proof.evidence = {"form": HELD, "bits": inside._bits, "inner": inside.evidence}

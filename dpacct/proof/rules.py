@@ -24,6 +24,7 @@ _FINE_CELLS = 240
 _DAMPED_CELLS = 360
 _FAR_CELLS = 120
 _FEW_STEPS = 80
+_ROUGH = 8.0  # nats of accuracy of a step, beyond those that its repetitions take
 _WIDEST = 2.4  # half width of a panel, in widths of a window
 MOST_INNER = 60_000
 RHO = 4.0
@@ -257,14 +258,20 @@ def _damping(view: View, wanted: Wanted) -> tuple[float, Grid | None]:
 # --- half-lines and intervals
 
 
-def panel_counts(view: View, ends: tuple[float, float], wanted: Wanted) -> tuple[int, int]:
-    """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12)."""
+def panel_counts(
+    view: View, ends: tuple[float, float], wanted: Wanted, steep: float = 0.0
+) -> tuple[int, int]:
+    """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12).
+
+    `steep`: a slope of W that a window adds, against which r may grow.
+    """
     tallest, mu = view.loss(ends[1]), view.mu
     share = view.rate / (1.0 - view.rate) if view.rate < 1.0 else math.inf
     share *= math.exp(min(tallest, 600.0))
     turn = min(1.0, 1.3 * share)  # v = q e^l is the share of r that turns
     dip = 0.5 * wanted.high * _TALL * _TALL * mu * mu * min(1.0, share)
     pull = mu * turn * (wanted.frequency * _TALL + (wanted.high + 2.0) * (_WIDE - 1.0)) + 0.5
+    pull += steep * (_WIDE - 1.0)
     half = min(1.2, 0.7 * _ROOM / pull, math.sqrt(6.0 / (dip + 0.1)))
     if view.rate < 1.0:
         half = min(half, 0.75 * math.pi / (mu * _TALL))
@@ -295,12 +302,15 @@ def _panels(view: View, wanted: Wanted) -> BranchRule:
         hills = _hill_margin(x, power, view.mu) if view.favoured else 0.0
         # what is left out counts against the whole, which is 1 or more
         top = value.max() if window is None else min(float(value.max()), 0.0)
-        last = max(last, float(x[value + hills > top - depth][-1]))
+        # at the other tilts the composition is wanted roughly
+        down = depth if tilt == wanted.c else min(depth, math.log(wanted.steps) + _ROUGH)
+        last = max(last, float(x[value + hills > top - down][-1]))
         if tilt == wanted.c:
             body = float(x[value > value.max() - 10.0][-1])
     end = max(last, start + 0.1) + (0.04 if window is not None else 0.0)
     body = max(body, start + min(0.1, 5.0 / max(start, 1e-9)))
-    panels, nodes = panel_counts(view, (start, end), wanted)
+    steep = 0.0 if window is None else end + max(0.0, end - window.near) / window.width**2
+    panels, nodes = panel_counts(view, (start, end), wanted, steep)
     if window is not None:  # the window grows on the ellipse, which is 15/8 of a half-width high
         panels = max(panels, math.ceil(0.5 * (end - start) / (_WIDEST * window.width)))
     cells = view.grid(start, body, _CELLS)

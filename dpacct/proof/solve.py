@@ -218,6 +218,15 @@ class Plan:
         for k in which:
             directions[k].settle(target)
         starts = {k: _starts(directions[k], target) for k in which}
+        for k in which:
+            if len(starts[k]) > 1 and directions[k].fine:  # a bracket is all that floats have
+                others = [way for way in (*self.upper, *(self.lower or ())) if way.fine]
+                near = [_starts(way, target) for way in others if way is not directions[k]]
+                (first, last), (least, guess) = starts[k], sorted(starts[k])
+                sure = sorted(row[0] for row in near if len(row) == 1 and row[0] > least)[::-1]
+                more = [max(row) for row in near if len(row) > 1]
+                likely = [*sure, guess] if first < last else [guess, *sure]
+                starts[k] = [*likely, *more, least]
         order = sorted(which, key=lambda k: -starts[k][0])  # the largest first
         low = high = Fraction(0)
         leader: int | None = None
