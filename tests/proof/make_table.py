@@ -1,8 +1,9 @@
-"""Mechanism x sampling: what a default answer is, for the table of docs/theory/certificate.md.
+"""What is proved, for the tables of docs/theory/certificate.md.
 
-python -m tests.proof.make_table        # prints the table
+python -m tests.proof.make_table [mechanisms nested calculators]    # prints them
 """
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -37,24 +38,31 @@ SAMPLINGS: dict[str, Callable[[dp.Node], dp.Node]] = {
 
 
 _LAPLACE = dp.Laplace(b=2) * 10
+_STEPS = dp.Poisson("0.05")(dp.Gaussian(sigma=1)) * 50
 NESTED: dict[str, dp.Node] = {
+    "10 Laplace releases on a Poisson sample": dp.Poisson("0.1")(_LAPLACE),
+    "the same on a sample of fixed size": dp.WithoutReplacement("0.1")(_LAPLACE),
+    "the same by a coin": dp.Participation("0.1")(_LAPLACE),
+    "50 sampled Gaussian steps on a Poisson sample": dp.Poisson("0.1")(_STEPS),
+    "the same by a coin, on a Poisson sample": dp.Poisson("0.5")(dp.Participation("0.1")(_STEPS)),
     "10 Laplace releases on a Poisson sample, 20 rounds": dp.Poisson("0.1")(_LAPLACE) * 20,
-    "the same on a sample of fixed size": dp.WithoutReplacement("0.1")(_LAPLACE) * 20,
-    "the same by a coin": dp.Participation("0.1")(_LAPLACE) * 20,
-    "50 sampled Gaussian steps on a Poisson sample, 20 rounds": dp.Poisson("0.1")(
-        dp.Poisson("0.05")(dp.Gaussian(sigma=1)) * 50
-    )
-    * 20,
-    "Laplace and Gaussian noise on a Poisson sample, 100 rounds": dp.Poisson("0.05")(
-        dp.Laplace(b=2) + dp.Gaussian(sigma=2)
-    )
-    * 100,
-    "5 randomized responses on a Poisson sample, 10 rounds": dp.Poisson("0.1")(
-        dp.RandomizedResponse(eps0=1, k=2) * 5
-    )
-    * 10,
+    "the same on samples of fixed size": dp.WithoutReplacement("0.1")(_LAPLACE) * 20,
+    "the same by coins": dp.Participation("0.1")(_LAPLACE) * 20,
+    "50 sampled Gaussian steps on a Poisson sample, 20 rounds": dp.Poisson("0.1")(_STEPS) * 20,
 }
-"""Nested plans, of which a proof is asked for by name."""
+"""Nested plans, one round and many; the latter are proved by name."""
+CALCULATORS: dict[str, dp.Node] = {
+    "2 `GNMax(10)` of 3 classes, agents": dp.GNMax(sigma=10, level="agent").on(
+        [[60, 10, 9], [50, 30, 1]]
+    ),
+    "6 `GNMax(10)` of 3 classes, records": dp.GNMax(sigma=10).on(
+        [[60 - k, 10 + k, 9] for k in range(6)]
+    ),
+    "a shuffle of 1,000 clients, $\\varepsilon_0=1$": dp.Shuffle(eps0=1, clients=1000),
+    "a shuffle of $10^5$ clients, $\\varepsilon_0=4$": dp.Shuffle(eps0=4, clients=10**5),
+    "ten shuffles of 1,000 clients, $\\varepsilon_0=1$": dp.Shuffle(eps0=1, clients=1000) * 10,
+}
+"""Votes, proved by default up to twelve queries, and shuffles, proved by name."""
 REPEATS = 3
 
 
@@ -94,8 +102,8 @@ def quickest(ask: Callable[..., Any], *words: Any) -> tuple[Any, float]:
     return answer, min(spent)
 
 
-def nested(name: str, plan: dp.Node) -> None:
-    """Print the row of a nested plan."""
+def by_name(name: str, plan: dp.Node, shown: Callable[[dp.Answer], str]) -> None:
+    """Print the row of a plan whose proof is asked for by name, beside the engine's bracket."""
 
     def ask(method: str) -> dp.Answer:
         mesh._masses.cache_clear()
@@ -103,13 +111,21 @@ def nested(name: str, plan: dp.Node) -> None:
 
     answer, seconds = quickest(ask, "certified")
     bracket = ask("exact")
-    widths = [f"{(a.upper - a.lower) / a.upper:.0e}" for a in (answer, bracket)]
-    ends = f"{answer.lower:.6f} | {answer.upper:.6f}"
-    print(f"| {name} | {ends} | {' | '.join(widths)} | {seconds:.1f} s |", flush=True)
+    print(f"| {name} | {shown(answer)} | {shown(bracket)} | {seconds:.2g} s |", flush=True)
 
 
-def main() -> None:
-    """Print the table, and the reasons below it."""
+def relative_width(answer: dp.Answer) -> str:
+    """Return the relative width of an answer, to one digit."""
+    return f"{(answer.upper - answer.lower) / answer.upper:.0e}"
+
+
+def ends(answer: dp.Answer) -> str:
+    """Return the two ends of an answer."""
+    return f"{answer.lower:.8f} to {answer.upper:.8f}"
+
+
+def mechanisms() -> None:
+    """Print mechanism x sampling, and the reasons below."""
     cell("Gaussian", "Poisson")  # imports are nobody's time
     print("| mechanism |", " | ".join(COLUMNS), "|")
     print("|---|" + "---|" * len(COLUMNS))
@@ -123,14 +139,23 @@ def main() -> None:
             if reason:
                 reasons.setdefault(reason, []).append(f"{mechanism}/{sampling}")
         print("|", mechanism, "|", " | ".join(row), "|", flush=True)
-    print(
-        "\n| nested plan | lower | upper | width | of a bracket | CPU |\n|---|---|---|---|---|---|"
-    )
-    for name, plan in NESTED.items():
-        nested(name, plan)
-    print()
     for reason, places in reasons.items():
-        print(f"{reason}: {'; '.join(places)}")
+        print(f"\n{reason}: {'; '.join(places)}")
+
+
+def main() -> None:
+    """Print the tables asked for, or all."""
+    asked = sys.argv[1:] or ["mechanisms", "nested", "calculators"]
+    if "mechanisms" in asked:
+        mechanisms()
+    for table, plans, shown in (
+        ("nested", NESTED, relative_width),
+        ("calculators", CALCULATORS, ends),
+    ):
+        if table in asked:
+            print("\n| plan | proof | bracket | CPU |\n|---|---|---|---|")
+            for name, plan in plans.items():
+                by_name(name, plan, shown)
 
 
 if __name__ == "__main__":
