@@ -306,14 +306,33 @@ class Branch:
 
     def mass(self) -> float:
         """The P-mass of the branch."""
+        if self.square and not any(isinstance(o, Blended) for o in self.chain):
+            p, q = self._normal_masses
+            for operator in self.chain:
+                if isinstance(operator, Sampled):
+                    p = q + float(operator.rate) * (p - q)
+                else:
+                    p, q = q, p
+            return p
         low, high = self.extent
-        if self.square:  # nothing lies farther out, and panels are narrow where losses are steep
-            low = min(max(low, self._centres[0] - _ROUGH), high)
-            high = max(min(high, self._centres[1] + _ROUGH), low)
         edges = self._edges(np.array([low if self.sign > 0.0 else high]))[0]
         width = np.diff(edges)[:, None]
         loss, log_q = self.at(edges[:-1, None] + width * (0.5 + 0.5 * _GAUSS[0]))
         return float((0.5 * np.abs(width) * _GAUSS[1] * np.exp(log_q + loss)).sum())
+
+    @property
+    def _normal_masses(self) -> tuple[float, float]:
+        """P- and Q-mass before any operator, of normal noise: log q + k loss is a square for k = 1 and 0."""
+        root, masses = math.sqrt(0.5 * self.square), []
+        for linear, offset in ((self.linear + self.slope, self.offset), (self.linear, 0.0)):
+            centre = linear / self.square
+            low, high = root * (self.low - centre), root * (self.high - centre)
+            if high < 0.0:  # of two tails on one side the difference of the smaller ones
+                low, high = -high, -low
+            share = 0.5 * (math.erfc(low) - math.erfc(high)) * math.sqrt(math.pi) / root
+            # the two squares are large, and nearly the same
+            masses.append(share * math.exp(self.base + (0.5 * linear * centre - offset)))
+        return masses[0], masses[1]
 
     def cells(self, edges: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """(ends, x, log_p, loss) of the cells that rising edges make, from one end of this to the other.

@@ -173,8 +173,8 @@ class Even:
 
     def __init__(self, branch: Branch, high: float, share: float = _FIRST) -> None:
         """`share`: of a panel, by which the nodes of the first look are apart."""
-        self.branch = branch
-        unit, reach = branch.panel, 12.0 + (1.0 + max(0.0, high)) * branch.steep
+        self.branch, self.reach = branch, 12.0 + (1.0 + max(0.0, high)) * branch.steep
+        unit, reach = branch.panel, self.reach
         if not reach < _MOST_WINDOW * unit:
             raise TooFine
         near = 12.0 + branch.steep  # the tilts of interest push one way
@@ -185,6 +185,7 @@ class Even:
         self.log_p = log_q + self.loss
         self._above: tuple[Floats, Floats, Floats] | None = None
         self.shift = lru_cache(4)(self._shift)
+        self._off_the_axis = lru_cache(2)(self._damped)
 
     def coarse(self, low: float, high: float) -> Nodes:
         """The nodes of the first look, whatever the tilts."""
@@ -204,9 +205,12 @@ class Even:
         return self._at(values, scale, step, 0.0)
 
     def damped(self, c: float, frequency: float) -> Nodes:
-        """The rule on a line off the axis."""
-        if Even(self.branch, c).x.size > self.x.size:  # made for smaller tilts
-            return Even(self.branch, c).damped(c, frequency)
+        """The rule on a line off the axis, whatever the frequency."""
+        return self._off_the_axis(c)
+
+    def _damped(self, c: float) -> Nodes:
+        if 12.0 + (1.0 + c) * self.branch.steep > self.reach:  # made for smaller tilts
+            return Even(self.branch, c)._damped(c)
         tilts, shift = np.array([c]), self.shift(c)
         # what is folded back lies above, where a reversed law grows, and below, where frequencies do
         values, room = self._values(tilts), _LEAST_GAP * math.pi / self.branch.steep - shift
