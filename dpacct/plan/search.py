@@ -217,6 +217,11 @@ class Search:
         """Positive where the plan misses the target: the gap between the normal scores of delta."""
         return self._at(x)[0]
 
+    def _lower_excess(self, x: float) -> float:
+        """Return `_excess` by the lower end of delta."""
+        lower = self.answer(x).lower
+        return self._aim - score(math.log(lower)) if lower else -math.inf
+
     def _at(self, x: float) -> tuple[float, Answer]:
         if x not in self._answers:
             self._answers[x] = self._asked(x)
@@ -379,10 +384,14 @@ class Search:
             # where another direction turns out to lead, the excess jumps, and the slope with it
             if arrives and value <= 0.0 <= past / half < 1.5:
                 beyond = following * math.exp(-past - half)
-                result = trials.one_direction(self.build(beyond))
-                if result.upper <= self.log_delta:
-                    return None
-                sure = trials.realised and result.lower > self.log_delta
+                # the line through the last trials foretold this one: as little farther out it tells as well
+                lower = self._lower_excess(following) + slope * (-past - half)
+                if not (trials.realised and len(chords) and lower > 0.5 * abs(slope * half)):
+                    result = trials.one_direction(self.build(beyond))
+                    if result.upper <= self.log_delta:
+                        return None
+                    lower = result.lower - self.log_delta
+                sure = trials.realised and lower > 0.0
                 return Boundary(following, beyond, beyond if sure else None)
             x = following
         return None
