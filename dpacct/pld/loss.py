@@ -636,6 +636,19 @@ class LossDistribution:
         return abs(branch.slope) if branch.whole and plain and branch.square == 1.0 else None
 
     @cached_property
+    def shared_gaussian(self) -> tuple[float, float] | None:
+        """(r, mu) of a coin that both neighbours share, for a Gaussian; None for any other law."""
+        if len(self.branches) != 1 or self.losses.tolist() != [0.0] or self.infinite or self.lost:
+            return None
+        branch = self.branches[0]
+        if not (branch.whole and branch.square == 1.0) or branch.chain or branch.linear:
+            return None
+        rate, rest = math.exp(branch.base + LOG_NORMAL), math.exp(float(self.log_q[0]))
+        mu = abs(branch.slope)
+        normal = branch.offset == 0.5 * mu * mu and abs(rate + rest - 1.0) < 1e-14
+        return (rate, mu) if normal else None
+
+    @cached_property
     def variance(self) -> float:
         """About E[L^2] (losses beyond 5 count as 5), for a first idea of the tilt; a Gaussian's variance."""
         if self.gaussian is not None:

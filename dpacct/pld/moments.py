@@ -27,6 +27,7 @@ from .stable import (
     cached_property,
     expm1_linear,
     log1p,
+    log1p_linear,
     product,
     sin_linear,
 )
@@ -42,6 +43,8 @@ _MOST_TURNS = (
     20.0  # radians of e^{itL} over a panel, beyond which nodes lie on a path where it is damped
 )
 _MANY_ATOMS = 2000
+_HERMITE = np.polynomial.hermite_e.hermegauss(24)
+_HERMITE = _HERMITE[0], _HERMITE[1] / math.sqrt(2.0 * math.pi)
 _STEEPEST = 1e150  # tilts whose squares are still floats
 
 
@@ -617,6 +620,73 @@ class NormalMoments(Unbent):
         return 0.25
 
 
+@dataclass(frozen=True)
+class SharedMoments(Unbent):
+    """M = 1 - r + r e^K, K = mu^2 s (s + 1)/2: a Gaussian if a coin says so, else no loss at all."""
+
+    rate: float
+    mu: float
+
+    def _at(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        """log M; the share p of the Gaussian in the tilted law; and its mean, K'."""
+        square = self.mu * self.mu
+        exponent = 0.5 * square * cs * (cs + 1.0)
+        near = np.log1p(self.rate * np.expm1(np.minimum(exponent, 1.0)))
+        far = np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + exponent)
+        log_moment = np.where(exponent < 1.0, near, far)
+        share = np.exp(math.log(self.rate) + exponent - log_moment)
+        return log_moment, np.minimum(share, 1.0), square * (cs + 0.5)
+
+    def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
+        """The closed form and its two derivatives."""
+        log_moment, share, mean = self._at(cs)
+        return log_moment, share * mean, share * (self.mu**2 + (1.0 - share) * mean * mean)
+
+    def turned(self, c: float, t: Floats) -> Complexes:
+        """As `log_ratio`, without digits that cancel."""
+        _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
+        d = 1j * mean * t - 0.5 * (self.mu * t) ** 2
+        return np.asarray(np.log(1.0 + share * np.expm1(d)) - 1j * share * mean * t)
+
+    def jump(self, c: float) -> tuple[float, float]:
+        """Moments of a mixture, the Gaussian's by Gauss and Hermite."""
+        _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
+        size = np.abs(np.append(mean + self.mu * _HERMITE[0], 0.0) - share * mean)
+        square = np.append(share * _HERMITE[1], 1.0 - share) * size * size
+        total = float(square.sum())
+        jump = float(square @ size) / total if total > 0.0 else 0.0
+        if not jump > 0.0:
+            return 0.0, 0.0
+        return jump, float(square @ np.square(size / jump - 1.0)) / total
+
+    def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        """The closed form; the third is that of a mixture."""
+        log_moment, share, mean = (float(part[0]) for part in self._at(np.array([c])))
+        rest, square = 1.0 - share, self.mu * self.mu
+        third = share * rest * mean * ((rest - share) * mean * mean + 3.0 * square)
+        return Cumulants(log_moment, share * mean, share * (square + rest * mean * mean), third)
+
+    def log_ratio(self, c: float, z: Complexes) -> Complexes:
+        """log(1 + x) - z p K', x = p (e^D - 1), D = z K' + mu^2 z^2/2, in which what is linear cancels."""
+        _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
+        half: Complexes = 0.5 * (self.mu * z) ** 2
+        d = z * mean + half
+        bent = expm1_linear(d)
+        return np.asarray(share * (bent + half) + log1p_linear(share * (d + bent)))
+
+    def noise(self, c: float, z: Complexes) -> Floats:
+        """What the exponential and its exponent are rounded by, beside 1 + x."""
+        _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
+        d = z * mean + 0.5 * (self.mu * z) ** 2
+        size = share * np.exp(d.real)
+        return np.asarray(ULPS * size * (1.0 + np.abs(d)) / np.abs(1.0 + share * np.expm1(d)))
+
+    def lean(self, c: float) -> float:
+        """A quarter, as of the Gaussian, or as little as e^D has not turned far by where it is large."""
+        _, _, mean = (float(part[0]) for part in self._at(np.array([c])))
+        return min(0.25, 0.4 * self.mu / (abs(mean) + 9.0 * self.mu))
+
+
 def prepare(
     law: Summand, low: float, high: float, by_loss: bool = False, finer: bool = False
 ) -> Moments:
@@ -630,5 +700,7 @@ def prepare(
         return law.inner.prepare(low, high)
     if law.stacked is not None:
         return law.stacked.prepare()
-    mu = law.gaussian
+    mu, shared = law.gaussian, law.shared_gaussian
+    if shared is not None:
+        return SharedMoments(*shared)
     return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high, by_loss, finer)

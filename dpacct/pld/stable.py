@@ -47,6 +47,7 @@ Terms = Sequence[tuple[float, float, float]]
 
 # Taylor coefficients, highest order first, good inside the radius at which each is used
 _EXPONENTIAL_TAIL = [1.0 / math.factorial(n) for n in range(11, 1, -1)]
+_ARCTANGENT_TAIL = [2.0 / (2 * k + 3) for k in range(6, -1, -1)]
 _SINE_TAIL = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(6, 0, -1)]
 _HUGE = 300.0  # the square of e^300 is still a float
 _NEWTON = 60  # steps at most, of which six or so are enough
@@ -136,6 +137,25 @@ def log1p(z: Array) -> Array:
     else:
         np.log1p(square, out=square)
     np.multiply(square, 0.5, out=result.real)
+    return result
+
+
+def log1p_linear(x: Array) -> Array:
+    """log(1 + x) - x, to full relative accuracy, real or complex.
+
+    With y = x/(2 + x), log(1 + x) = 2 (y + y^3/3 + y^5/5 + ..) and x - 2 y = x^2/(2 + x).
+    """
+    small = np.abs(x) < 0.15
+    result: Array = log1p(x) - x
+    near = x[small]
+    if near.size:
+        y = near / (2.0 + near)
+        square = y * y
+        series = np.full_like(near, _ARCTANGENT_TAIL[0])
+        for coefficient in _ARCTANGENT_TAIL[1:]:
+            series *= square
+            series += coefficient
+        result[small] = series * square * y - near * y
     return result
 
 

@@ -17,7 +17,7 @@ import dpacct as dp
 from dpacct.pld import contour
 from dpacct.pld.interval import Interval
 from dpacct.pld.loss import LossDistribution, between, gaussian
-from dpacct.pld.moments import prepare
+from dpacct.pld.moments import SummedMoments, prepare
 from dpacct.pld.pair import guarantee
 from dpacct.pld.stable import mixed_loss, quiet
 from tests.pld.make_two_steps import Step
@@ -623,3 +623,29 @@ def test_a_delta_below_the_normal_floats_is_off_by_some_of_the_smallest() -> Non
         truth = rate * above(cut - mu) - (mpmath.exp(epsilon) - 1 + rate) * above(cut)
     assert answer.lower is not None and answer.upper is not None
     assert answer.lower <= truth <= answer.upper <= 2e-315
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_coin_around_a_gaussian_has_closed_moments(seed: int) -> None:
+    draw = random.Random(seed)
+    mu, rate = 10 ** draw.uniform(-3.0, 0.5), 10 ** draw.uniform(-5.0, -0.05)
+    c, t = 10 ** draw.uniform(-1.0, 1.0) / mu, 10 ** draw.uniform(-4.0, 0.5) / mu
+    law = gaussian(mu).thinned(rate)
+    assert law.shared_gaussian == (pytest.approx(rate, rel=4e-16 * 40), mu)
+    closed, summed = prepare(law, c, c), SummedMoments(law, c, c)
+
+    def log_moment(s: mpmath.mpc) -> mpmath.mpc:
+        exponent = mpmath.mpf(mu) ** 2 * s * (s + 1) / 2
+        return mpmath.log1p(mpmath.mpf(rate) * mpmath.expm1(exponent))
+
+    with mpmath.workdps(40):
+        here, mean = log_moment(mpmath.mpf(c)), mpmath.diff(log_moment, c)
+        there = log_moment(mpmath.mpc(c, t)) - here - mpmath.mpc(0, t) * mean
+    cumulants, others = closed.cumulants(c), summed.cumulants(c)
+    for name in ("log_moment", "mean", "variance", "third"):
+        assert getattr(cumulants, name) == pytest.approx(getattr(others, name), rel=1e-8)
+    assert cumulants.log_moment == pytest.approx(float(here), rel=1e-13)
+    assert cumulants.mean == pytest.approx(float(mean), rel=1e-13)
+    ratio = complex(closed.log_ratio(c, np.array([1j * t]))[0])
+    assert abs(ratio - complex(there)) <= 1e-13 * abs(complex(there))
+    assert closed.turned(c, np.array([t]))[0] == pytest.approx(complex(there), rel=1e-6, abs=1e-13)
