@@ -250,7 +250,7 @@ class Direction:
             return rare
         answer = contour.epsilon(self.parts, log_target)
         if answer.error < _ROUGH * max(answer.value, 1e-300) or answer.upper == 0.0:
-            return replace(answer, lower=max(0.0, answer.lower))
+            return answer if answer.lower >= 0.0 else replace(answer, lower=0.0)
         if self.rare is None and self.low_sampling is not None:
             low = self.low_sampling.question.epsilon(log_target)
             if low is not None:

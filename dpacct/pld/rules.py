@@ -7,7 +7,6 @@ Legendre between ends.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -61,7 +60,7 @@ class Panels:
 
     def __init__(self, branch: Branch, by_loss: bool) -> None:
         self.branch, self.by_loss = branch, by_loss
-        self.shift = lru_cache(4)(self._shift)
+        self._shifts: dict[float, float] = {}
 
     def nodes(self, tilts: Floats, frequency: float, scale: float, nats: float = 20.0) -> Nodes:
         """A rule to rounding at these tilts and up to this frequency; `scale`: of L^2 beside 1."""
@@ -88,9 +87,11 @@ class Panels:
         log_w = np.log(0.5 * width[:, None] * _GAUSS[1]).ravel() + log1p(1j * branch.sign * slope)
         return loss, log_q + loss + log_w
 
-    def _shift(self, c: float) -> float:
+    def shift(self, c: float) -> float:
         """Return the largest distance of `damped`'s path from the axis."""
-        return _shift(self.branch, self._scan(np.array([c]), max(1.0, c))[0], c)
+        if c not in self._shifts:
+            self._shifts[c] = _shift(self.branch, self._scan(np.array([c]), max(1.0, c))[0], c)
+        return self._shifts[c]
 
     def _panels(
         self, tilts: Floats, frequency: float, scale: float, nats: float, raised: bool = False
@@ -184,8 +185,8 @@ class Even:
         self.loss, log_q = branch.at(self.x)
         self.log_p = log_q + self.loss
         self._above: tuple[Floats, Floats, Floats] | None = None
-        self.shift = lru_cache(4)(self._shift)
-        self._off_the_axis = lru_cache(2)(self._damped)
+        self._shifts: dict[float, float] = {}
+        self._paths: dict[float, Nodes] = {}
 
     def coarse(self, low: float, high: float) -> Nodes:
         """The nodes of the first look, whatever the tilts."""
@@ -206,11 +207,13 @@ class Even:
 
     def damped(self, c: float, frequency: float) -> Nodes:
         """The rule on a line off the axis, whatever the frequency."""
-        return self._off_the_axis(c)
+        if c not in self._paths:
+            self._paths[c] = self._path(c)
+        return self._paths[c]
 
-    def _damped(self, c: float) -> Nodes:
+    def _path(self, c: float) -> Nodes:
         if 12.0 + (1.0 + c) * self.branch.steep > self.reach:  # made for smaller tilts
-            return Even(self.branch, c)._damped(c)
+            return Even(self.branch, c)._path(c)
         tilts, shift = np.array([c]), self.shift(c)
         # what is folded back lies above, where a reversed law grows, and below, where frequencies do
         values, room = self._values(tilts), _LEAST_GAP * math.pi / self.branch.steep - shift
@@ -221,9 +224,11 @@ class Even:
         reached = np.maximum(values, (log_q + (1.0 + c) * loss).real)
         return self._at(reached, max(1.0, c), step, shift)
 
-    def _shift(self, c: float) -> float:
+    def shift(self, c: float) -> float:
         """Return the distance of `damped`'s line from the axis."""
-        return _shift(self.branch, self.x, c)
+        if c not in self._shifts:
+            self._shifts[c] = _shift(self.branch, self.x, c)
+        return self._shifts[c]
 
     def _values(self, tilts: Floats) -> Floats:
         values: Floats = np.multiply.outer(tilts, self.loss)
