@@ -643,7 +643,7 @@ class SharedMoments(Unbent):
         return log_moment, share * mean, share * (self.mu**2 + (1.0 - share) * mean * mean)
 
     def turned(self, c: float, t: Floats) -> Complexes:
-        """As `log_ratio`, without digits that cancel."""
+        """Return about `log_ratio`, where digits may cancel."""
         _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
         d = 1j * mean * t - 0.5 * (self.mu * t) ** 2
         return np.asarray(np.log(1.0 + share * np.expm1(d)) - 1j * share * mean * t)
@@ -675,7 +675,7 @@ class SharedMoments(Unbent):
         return np.asarray(share * (bent + half) + log1p_linear(share * (d + bent)))
 
     def noise(self, c: float, z: Complexes) -> Floats:
-        """What the exponential and its exponent are rounded by, beside 1 + x."""
+        """Return what the exponential and its exponent are rounded by, beside 1 + x."""
         _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
         d = z * mean + 0.5 * (self.mu * z) ** 2
         size = share * np.exp(d.real)

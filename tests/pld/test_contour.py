@@ -639,12 +639,12 @@ def test_a_coin_around_a_gaussian_has_closed_moments(seed: int) -> None:
         return mpmath.log1p(mpmath.mpf(rate) * mpmath.expm1(exponent))
 
     with mpmath.workdps(40):
-        here, mean = log_moment(mpmath.mpf(c)), mpmath.diff(log_moment, c)
-        there = log_moment(mpmath.mpc(c, t)) - here - mpmath.mpc(0, t) * mean
+        at_c, mean = log_moment(mpmath.mpf(c)), mpmath.diff(log_moment, c)
+        there = log_moment(mpmath.mpc(c, t)) - at_c - mpmath.mpc(0, t) * mean
     cumulants, others = closed.cumulants(c), summed.cumulants(c)
     for name in ("log_moment", "mean", "variance", "third"):
         assert getattr(cumulants, name) == pytest.approx(getattr(others, name), rel=1e-8)
-    assert cumulants.log_moment == pytest.approx(float(here), rel=1e-13)
+    assert cumulants.log_moment == pytest.approx(float(at_c), rel=1e-13)
     assert cumulants.mean == pytest.approx(float(mean), rel=1e-13)
     ratio = complex(closed.log_ratio(c, np.array([1j * t]))[0])
     assert abs(ratio - complex(there)) <= 1e-13 * abs(complex(there))
