@@ -504,7 +504,7 @@ class AskedOfPlan(Asked):
             write_file(written(said).encode(), self.save, "--save")
             note(f"wrote {self.save}")
         size, delta = stated.steps.dataset_size, asked.get("delta")
-        notes = list(stated.notes)
+        notes = list(stated.steps.notes)
         if size is not None and delta is not None and delta * size > 1:
             unit = stated.meaning.unit or "record"
             notes.append(f"delta is above 1 / {size}: it belongs well below one over the {unit}s")

@@ -293,11 +293,6 @@ class Stated(NamedTuple):
         name, bounds = self.kind.sought, self.kind.between
         return Boundary(epsilon=epsilon, delta=delta, name=name, bounds=bounds)
 
-    @property
-    def notes(self) -> list[str]:
-        """Notes on what follows from the stated words."""
-        return [note] if (note := self.steps.note()) else []
-
 
 def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -> Stated:
     """The plan of words that were typed; raises `InvalidArgument` in a sentence that names them so."""

@@ -123,15 +123,17 @@ class Steps(Record):
             raise InvalidArgument(message, argument=call("epochs"))
         return int(count)
 
-    def note(self) -> str:
-        """A note on how the epochs determine the steps; empty if the steps were given."""
+    @property
+    def notes(self) -> list[str]:
+        """A note on how the epochs determine the steps; none if the steps were given."""
         if self.epochs is None:
-            return ""
+            return []
         count, passes = self.count(str), text(self.epochs)
         message = f"{passes} epoch{'' if passes == '1' else 's'} are {count} steps"
         if self.batches is not None:
-            return f"{message}: a data loader takes {self.batches} batches of {self.batch_size} in each"
-        return f"{message}, 1 / rate in each"
+            each = f"{self.batches} batches of {self.batch_size} in each"
+            return [f"{message}: a data loader takes {each}"]
+        return [f"{message}, 1 / rate in each"]
 
 
 class Meaning(Record):

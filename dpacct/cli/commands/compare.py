@@ -48,7 +48,7 @@ class Compare(Command):
         answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
         gaps = [_gap(answer, first) for answer in answers]
         return Result(
-            lambda: _body(answers, gaps, stated.notes),
+            lambda: _body(answers, gaps, stated.steps.notes),
             lambda: self._lines(answers, gaps, stated),
             lambda: [safe_number(first)],
         )
@@ -76,7 +76,7 @@ class Compare(Command):
         lines += wrapped(in_words(first, sizes=None in asked.values()))
         lines += aligned(("method", first.quantity, f"vs {first.method}", "grade", "time"), rows)
         lines += labelled("protects", [protected(first)])
-        return lines + noted(stated.notes)
+        return lines + noted(stated.steps.notes)
 
     def _ask(self) -> tuple[tuple[Answer, ...], Stated]:
         epsilon, delta = self.epsilon, self.delta

@@ -163,7 +163,7 @@ def chart(wish: Curve) -> tuple[Chart, list[str]]:
     else:
         axis = _between(wish, 1e-12, 0.01, log=True)
         made = kinds.gap(node, deltas=axis, methods=_named(wish))
-    return made, stated.notes
+    return made, stated.steps.notes
 
 
 def _ends(wish: Curve, start: float, stop: Callable[[], float] | float) -> tuple[float, float]:
@@ -222,7 +222,7 @@ def _noise(wish: Curve, delta: Fraction) -> tuple[Chart, list[str]]:
             name=stated.kind.sought,
             ask=least,
         )
-    return made, stated.notes
+    return made, stated.steps.notes
 
 
 def _named(wish: Curve) -> tuple[str, ...] | None:

@@ -79,9 +79,8 @@ class Risk(Command):
                 }
                 for alarm, hits, sure in rates
             ]
-            return (
-                body | {"plan": node.to_dict()} | ({"notes": stated.notes} if stated.notes else {})
-            )
+            said = {"notes": notes} if (notes := stated.steps.notes) else {}
+            return body | {"plan": node.to_dict()} | said
 
         return Result(
             body, lambda: self._lines(stated, general, rates), lambda: [safe_number(accuracy)]
@@ -123,4 +122,4 @@ class Risk(Command):
             bound = f"at most {share(general['reconstruction'])}, {share(self.baseline)} without the release"
             lines.append(f"  a reconstruction succeeds in {bound}")
         lines += labelled("protects", [protected(advantage)])
-        return lines + noted(stated.notes)
+        return lines + noted(stated.steps.notes)
