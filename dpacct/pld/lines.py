@@ -12,6 +12,7 @@ import numpy as np
 from .atoms import Atoms, convolved, power, spacing
 from .loss import ULPS
 from .moments import Moments, Summand
+from .returns import loud
 from .saddle import FEW, Plan, Saddle, Totals, aliasing, atomic_share, reach
 from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
 
@@ -21,9 +22,6 @@ Closed = Callable[[float, float], tuple[float, float]]
 
 FLOOR = 1e-13
 _PLACED = 4e-16  # relative rounding of the losses beside epsilon
-# frequencies times atoms, at most, where revivals are looked for
-_MOST_SEEN = 4e6
-_SPARSE = 32  # of those, every so many are looked at first
 _MOST_FIRST, _MOST = 1200, 6000  # nodes of a line to begin with, and once it was halved
 # of the expansion of an odd atom: nodes, terms, and atoms of its law
 _MOST_ODD_NODES, _MOST_ODD, _FEW_ATOMS = 4096, 600, 64
@@ -107,9 +105,11 @@ class EvenLine(Line):
         table: Complexes,
         error: float,
         tolerance: float,
+        z: Complexes | None = None,
     ) -> None:
+        """`z`: where not all places up to the last are nodes, these, from 0 on."""
         self.tolerance = tolerance
-        z: Complexes = 1j * step * np.arange(table.size)
+        z = 1j * step * np.arange(table.size) if z is None else z
         s = total.c + z
         table = table * (step / math.pi)
         table[0] *= 0.5
@@ -630,46 +630,36 @@ def _through_stacks(saddle: Saddle, total: Totals[float], eps: float) -> Line | 
 
 
 def _of_atoms(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
-    """A finite sum, one period, or the vertical where many unequal atoms are as good as a density."""
+    """A finite sum, one period, or the vertical and its returns; None where these are too many."""
     parts = saddle.parts
-    try:
+    with suppress(TooFine):
         if all(n <= 2000 and n * law.losses.size <= 4000 for law, n in parts):
             return atomic_line(saddle, total, eps)
-    except TooFine:
-        pass
     d = spacing(np.unique(np.concatenate([law.losses - law.losses.min() for law, _ in parts])))
-    try:
+    with suppress(TooFine):
         if d is not None:
             return PeriodicLine(saddle, total, d)
         if len(parts) == 1 and 2 < parts[0][0].losses.size <= _FEW_ATOMS:
-            with suppress(TooFine):
-                return OddLine(*parts[0], total)
-        return even_line(saddle, total, eps) if _dense(saddle, total) else None
-    except TooFine:
-        return None
+            return OddLine(*parts[0], total)
+    with suppress(TooFine):
+        return _with_returns(saddle, total, eps)
+    return None
 
 
-def _dense(saddle: Saddle, total: Totals[float]) -> bool:
-    """Return whether |M| is nil at frequencies far and wide.
-
-    Atoms at nearly equal distances g bring M back near 2 pi/g, over some eight of the inverse deviation;
-    the frequencies looked at are that dense, or no verdict is given.
-    """
-    spread = math.sqrt(total.variance)
-    points = 2000
-    for law, n in saddle.parts:
-        tilted = law.log_p + total.c * law.losses
-        # lighter atoms bring back no more of |M| than they weigh, which many steps make nil
-        heavy = law.losses[tilted > tilted.max() - (7.0 if n >= 20 else 14.0)]
-        gap = float(np.diff(np.sort(heavy)).min(initial=math.inf))
-        if not gap > 0.0:
-            return False
-        points = max(points, math.ceil(12.0 * 2.0 * math.pi / gap * spread / 8.0))
-    if points * max(law.losses.size for law, _ in saddle.parts) > _MOST_SEEN:
-        return False
-    t = 20.0 / spread * np.exp(np.linspace(0.0, 12.0, points))
-    # a few of them first, which mostly tell
-    return all(_level(saddle, total.c, some) < -36.0 for some in (t[::_SPARSE], t))
+def _with_returns(saddle: Saddle, total: Totals[float], eps: float) -> Line:
+    """The vertical of atoms without a step in common, with each return of |M| that matters."""
+    c = total.c
+    step = aliasing(saddle, c, total.curvature, eps)[1]
+    part = loud(saddle.parts, total, step)
+    z: Complexes = 1j * step * part.nodes
+    value = np.zeros(z.size, complex)
+    for moments, n in saddle.moments:
+        value += n * moments.log_ratio(c, z)
+    table: Complexes = np.exp(value)
+    table *= part.weights(step)
+    error = part.error(c, step, np.abs(table))
+    table /= (1.0 + z / c) * (1.0 + z / (1.0 + c))
+    return EvenLine(total, step, table, error, saddle.tolerance, z)
 
 
 def _level(saddle: Saddle, c: float, t: Floats) -> float:

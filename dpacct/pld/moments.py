@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _MOST_DAMPED = 3000  # damped nodes: a thousand frequencies of them take a second
 _CHUNK = 1 << 17  # entries of a (frequency, node) table held at once
+_MOST_TERMS = 1 << 28  # of these in products, about half a second
 _LARGE = 600.0
 _MOST_TURNS = (
     20.0  # radians of e^{itL} over a panel, beyond which nodes lie on a path where it is damped
@@ -451,8 +452,13 @@ class SummedMoments:
         return self.fine(c, frequency).cumulants
 
     def even(self, c: float, step: float, count: int) -> Complexes:
-        """Evaluate a rule made for this tilt and the last frequency."""
-        return self.fine(c, step * count).even(step, count)
+        """Evaluate a rule made for this tilt and the last frequency. Raises `TooFine`."""
+        fine = self.fine(c, step * count)
+        terms = count * fine.losses.size
+        if terms > _MOST_TERMS:
+            raise TooFine
+        tabulated(terms >> 4)  # products by BLAS are that much cheaper than sines
+        return fine.even(step, count)
 
     def upward(self, c: float, step: float, count: int) -> Complexes:
         """Sum over nodes on paths where e^{itL} is damped."""
