@@ -654,6 +654,10 @@ class SharedMoments(Unbent):
         d = 1j * mean * t - 0.5 * (self.mu * t) ** 2
         return np.asarray(np.log(1.0 + share * np.expm1(d)) - 1j * share * mean * t)
 
+    def even(self, c: float, step: float, count: int) -> Complexes:
+        """Evaluate `log_ratio`: many steps multiply what cancels in `turned`."""
+        return self.log_ratio(c, 1j * step * np.arange(count))
+
     def jump(self, c: float) -> tuple[float, float]:
         """Moments of a mixture, the Gaussian's by Gauss and Hermite."""
         _, share, mean = (float(part[0]) for part in self._at(np.array([c])))

@@ -649,3 +649,24 @@ def test_a_coin_around_a_gaussian_has_closed_moments(seed: int) -> None:
     ratio = complex(closed.log_ratio(c, np.array([1j * t]))[0])
     assert abs(ratio - complex(there)) <= 1e-13 * abs(complex(there))
     assert closed.turned(c, np.array([t]))[0] == pytest.approx(complex(there), rel=1e-6, abs=1e-13)
+
+
+def test_a_coin_around_little_shifts_keeps_its_digits_over_many_steps() -> None:
+    """Each moment's logs are 1e-10, and 2.6e8 steps multiply what cancels; the truth is by quadrature."""
+    plan = dp.Participation("0.005606")(dp.Gaussian(sigma="3652")) * 262300000
+    with mpmath.workdps(40):
+        rate, mu_squared = mpmath.mpf("0.005606"), 1 / mpmath.mpf("3652") ** 2
+        variance, epsilon = 262300000 * rate * mu_squared, mpmath.mpf("0.43157493528676")
+        c = epsilon / variance - 0.5
+
+        def integrand(t: mpmath.mpf) -> mpmath.mpf:
+            s = mpmath.mpc(c, t)
+            step = mpmath.log1p(rate * mpmath.expm1(s * (s + 1) * mu_squared / 2))
+            return (mpmath.exp(262300000 * step - s * epsilon) / (s * (s + 1))).real
+
+        panels = mpmath.linspace(0, 12 / mpmath.sqrt(variance), 25)
+        truth = float(mpmath.quad(integrand, panels) / mpmath.pi)
+    answer = plan.delta("0.43157493528676", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= truth <= answer.upper
+    assert answer.upper - answer.lower < 1e-11 * truth
