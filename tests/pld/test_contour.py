@@ -649,6 +649,8 @@ def test_a_coin_around_a_gaussian_has_closed_moments(seed: int) -> None:
     ratio = complex(closed.log_ratio(c, np.array([1j * t]))[0])
     assert abs(ratio - complex(there)) <= 1e-13 * abs(complex(there))
     assert closed.turned(c, np.array([t]))[0] == pytest.approx(complex(there), rel=1e-6, abs=1e-13)
+    even = complex(closed.even(c, t, 2)[1])
+    assert abs(even - complex(there)) <= 1e-13 * abs(complex(there))
 
 
 def test_a_coin_around_little_shifts_keeps_its_digits_over_many_steps() -> None:
