@@ -1,4 +1,4 @@
-"""Where the integrand of atoms comes back along the vertical, and what it takes no notice of farther out.
+"""Places at which the integrand of atoms comes back along the vertical, and a bound of all farther out.
 
 On Re s = c, with X the sum of the tilted losses less epsilon, phi(t) = M(c + it) e^{-it eps}/M(c) and
 g(x) = e^{-cx} (1 - e^{-x}) for x > 0, 0 below: delta = M(c) e^{-c eps} E g(X), and the line integrates phi.
@@ -35,7 +35,7 @@ from .saddle import Totals
 from .stable import Complexes, Floats, TooFine, product
 
 OUT_OF_BAND = 32.0
-"""Of the density over D^2: what frequencies from D on may move E g(X) by."""
+"""A factor of the density over D^2: frequencies from D on may move E g(X) by so much."""
 _FLAT = 0.1  # of D up to which W is 1
 _NIL = 38.0  # e^-38 of the integrand is nothing
 _COARSE, _FINE = (
@@ -62,7 +62,7 @@ class Loud:
         return np.asarray(1.0 - x**4 * (35.0 - x * (84.0 - x * (70.0 - 20.0 * x))))
 
     def error(self, c: float, step: float, sizes: Floats) -> float:
-        """What is left out of (1/pi) int phi(t)/((1 + it/c) (1 + it/(1 + c))), from |phi| at the nodes."""
+        """Bound what (1/pi) int phi(t)/((1 + it/c) (1 + it/(1 + c))) leaves out, from |phi| at nodes."""
         density = (float(sizes.sum()) * step + math.exp(-_NIL) * self.end) / math.pi
         return OUT_OF_BAND * c * (1.0 + c) / self.end**2 * density + math.exp(-_NIL) * c
 
