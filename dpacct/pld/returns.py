@@ -42,7 +42,7 @@ _COARSE, _FINE = (
     16.0,
     2.0,
 )  # distances of the places looked at, first and last, in inverse deviations of X
-_WANTED, _ENOUGH = 1e-10, 1e-7  # relative to delta: what D is chosen for, and what it may come to
+_WANTED, _ENOUGH = 3e-10, 1e-7  # relative to delta: what D is chosen for, and what it may come to
 _MOST_TERMS, _MOST_CLOSER, _MOST_NODES = 1 << 25, 1 << 20, 1 << 16
 _ROWS, _COLUMNS = 256, 256  # places that share a table
 _A_TERM = 0.2  # entries of a table that a term of it costs
