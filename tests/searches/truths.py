@@ -62,7 +62,7 @@ def _discrete_laplace(scale: mp.mpf, sensitivity: int) -> Profile:
         last = mp.ceil((sensitivity - e * scale) / 2) - 1
         for k in range(1, int(last) + 1):
             total += at_zero * (r**k - mp.exp(e) * r ** (sensitivity - k))
-        return total
+        return min(total, mp.mpf(1))  # its terms add up to 1 in rounded digits
 
     return profile
 
