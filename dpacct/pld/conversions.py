@@ -25,9 +25,8 @@ def mills_ratio(z: float) -> float:
     >>> mills_ratio(0.0) == math.sqrt(0.5 * math.pi)
     True
     """
-    if (
-        z > _FAR
-    ):  # 1/z - 1/z^3 + 3/z^5 - 15/z^7 + .., of which the last terms here are below rounding
+    if z > _FAR:
+        # 1/z - 1/z^3 + 3/z^5 - 15/z^7 + .., of which the last terms here are below rounding
         inverse = 1.0 / (z * z)
         ratio = 1.0
         for k in range(2 * _TERMS - 1, 0, -2):

@@ -38,10 +38,8 @@ OUT_OF_BAND = 32.0
 """A factor of the density over D^2: frequencies from D on may move E g(X) by so much."""
 _FLAT = 0.1  # of D up to which W is 1
 _NIL = 38.0  # e^-38 of the integrand is nothing
-_COARSE, _FINE = (
-    16.0,
-    2.0,
-)  # distances of the places looked at, first and last, in inverse deviations of X
+# distances of the places looked at, first and last, in inverse deviations of X
+_COARSE, _FINE = 16.0, 2.0
 _WANTED, _ENOUGH = 3e-10, 1e-7  # relative to delta: what D is chosen for, and what it may come to
 _MOST_TERMS, _MOST_CLOSER, _MOST_NODES = 1 << 25, 1 << 20, 1 << 16
 _ROWS, _COLUMNS = 256, 256  # places that share a table
@@ -78,6 +76,8 @@ def loud(parts: Parts, total: Totals[float], step: float) -> Loud:
     # the density is about E g(X) c (1 + c)
     wanted = math.sqrt(OUT_OF_BAND * c * (1.0 + c) / _WANTED)
     rows = min(math.ceil(wanted / apart / _COLUMNS), _MOST_TERMS // (atoms * _COLUMNS))
+    if not rows:
+        raise TooFine
     end = rows * _COLUMNS * apart
     level = np.concatenate(
         [_even(laws, k, min(k + _ROWS, rows), apart) for k in range(0, rows, _ROWS)]

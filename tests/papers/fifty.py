@@ -45,7 +45,7 @@ MATHS = {
         name: getattr(mp, name)
         for name in ("tanh", "cosh", "sinh", "acosh", "log1p", "expm1", "log10")
     },
-    **{name: getattr(mp, name) for name in ("erf", "hypot", "isinf", "isnan", "isfinite")},
+    **{name: getattr(mp, name) for name in ("erf", "erfc", "hypot", "isinf", "isnan", "isfinite")},
     "comb": mp.binomial,
     "lgamma": mp.loggamma,
     "pow": mp.power,
@@ -61,6 +61,8 @@ SPECIAL = {
     "ndtri": lambda p: sqrt(2) * mp.erfinv(2 * p - 1),
     "gammaln": mp.loggamma,
 }
+SERIES = {"mills_ratio": lambda z: sqrt(mp.pi / 2) * mp.exp(z * z / 2) * mp.erfc(z / sqrt(2))}
+"""What a file cuts off where floats end."""
 
 
 class Exact(ast.NodeTransformer):
@@ -72,6 +74,10 @@ class Exact(ast.NodeTransformer):
             call = ast.Call(ast.Name("mpf", ast.Load()), [ast.Constant(repr(node.value))], [])
             return ast.copy_location(call, node)
         return node
+
+    def visit_Import(self, node: ast.Import) -> ast.AST | None:
+        """`math` is in the file's own names already, for its constants too."""
+        return None if [alias.name for alias in node.names] == ["math"] else node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | None:
         """scipy.special is in the file's own names already."""
@@ -86,9 +92,10 @@ def fifty(module: str) -> types.ModuleType:
     copy = types.ModuleType(module)
     copy.__file__ = str(path)
     names: dict[str, Any] = {"mpf": mpf, "float": lambda x: x, **SPECIAL}
-    copy.__dict__.update(names)
+    copy.__dict__.update(names, math=types.SimpleNamespace(**MATHS))
     exec(compile(ast.fix_missing_locations(tree), str(path), "exec"), copy.__dict__)
-    copy.__dict__["math"] = types.SimpleNamespace(**MATHS)
+    for name in SERIES.keys() & vars(copy).keys():
+        copy.__dict__[name] = SERIES[name]
     for name, held in list(vars(copy).items()):
         other = held.__name__ if isinstance(held, types.ModuleType) else held_in(held)
         if other == "dpacct.pld.scalar":  # e^x of a float or a ball
