@@ -552,8 +552,13 @@ def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Interval
     if value == floor:
         return Interval.about(floor, 0.0)
     _, slope = read(value)
+    hair = 1e-12 * abs(value)
     error = _off(1e-13, slope) if slope < 0.0 else 0.0
-    return Interval.about(value, error + 1e-12 * abs(value))
+    if error > hair:
+        before, behind = read(value - hair)[0], read(value + hair)[0]
+        if before > log_target + 1e-13 and behind < log_target - 1e-13:
+            error = 0.0  # a kink, less steep on one side
+    return Interval.about(value, error + hair)
 
 
 def _near_top(laws: list[Part], log_target: float) -> Interval | None:
