@@ -12,7 +12,7 @@ import numpy as np
 from .atoms import Atoms, convolved, power, spacing
 from .loss import ULPS
 from .moments import Moments, Summand
-from .returns import loud
+from .returns import Heavy, loud, quiet_between
 from .saddle import FEW, Plan, Saddle, Totals, aliasing, atomic_share, reach
 from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
 
@@ -463,9 +463,8 @@ class PeriodicLine(Line):
         self.log_weights: Floats = np.zeros(1)
         self.means: Floats = np.array([total.mean])
         nodes, far = self._nodes(total, total.variance, d, most)
-        beyond = np.linspace(far, math.pi / d, 129)
-        # a few places mostly tell
-        if any(_level(saddle, c, places) > -38.0 for places in (beyond[::16], beyond)):
+        heavy = [Heavy(law.log_p + c * law.losses, law.losses, n) for law, n in saddle.parts]
+        if not quiet_between(heavy, math.sqrt(total.variance), far, math.pi / d):
             nodes, far = self._nodes(total, total.variance, d, most, whole=True)
         z: Complexes = 1j * (np.arange(nodes) + 0.5) * (far / nodes)
         value = np.zeros(nodes, complex)
@@ -549,7 +548,8 @@ class OddLine(PeriodicLine):
 
         fewest, apart = float(count - j.max()), float(np.ptp(self.means))
         nodes, far = self._nodes(total, fewest * variance, d, _MOST_ODD_NODES, apart=apart)
-        if fewest * float(log_ratio(np.linspace(far, math.pi / d, 129)).real.max()) > -38.0:
+        heavy = Heavy(np.log(rest), losses[:-1], fewest)
+        if not quiet_between([heavy], math.sqrt(fewest * variance), far, math.pi / d):
             nodes, far = self._nodes(
                 total, fewest * variance, d, _MOST_ODD_NODES, whole=True, apart=apart
             )
@@ -662,14 +662,6 @@ def _with_returns(saddle: Saddle, total: Totals[float], eps: float) -> Line:
     error = part.error(c, step, np.abs(table))
     table /= (1.0 + z / c) * (1.0 + z / (1.0 + c))
     return EvenLine(total, step, table, error, saddle.tolerance, z)
-
-
-def _level(saddle: Saddle, c: float, t: Floats) -> float:
-    """log|M(c+it)/M(c)| at most, at any of these frequencies."""
-    level = np.zeros(t.size)
-    for moments, n in saddle.moments:
-        level += n * moments.log_ratio(c, 1j * t).real
-    return float(level.max())
 
 
 def confirmed(saddle: Saddle, line: Line, eps: float) -> bool:

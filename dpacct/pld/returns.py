@@ -71,7 +71,7 @@ def loud(parts: Parts, total: Totals[float], step: float) -> Loud:
     Raises `TooFine` where they are too many, or too many places would have to be looked at.
     """
     c, sd = total.c, math.sqrt(total.variance)
-    laws = [_Heavy(law.log_p + c * law.losses, law.losses, n) for law, n in parts]
+    laws = [Heavy(law.log_p + c * law.losses, law.losses, n) for law, n in parts]
     atoms, apart = sum(law.losses.size for law in laws), _COARSE / sd
     # the density is about E g(X) c (1 + c)
     wanted = math.sqrt(OUT_OF_BAND * c * (1.0 + c) / _WANTED)
@@ -82,13 +82,8 @@ def loud(parts: Parts, total: Totals[float], step: float) -> Loud:
     level = np.concatenate(
         [_even(laws, k, min(k + _ROWS, rows), apart) for k in range(0, rows, _ROWS)]
     )
-    seen = apart * np.flatnonzero(level <= _quiet(apart * sd))
-    while apart * sd > _FINE:
-        apart *= 0.5
-        seen = (seen[:, None] + apart * np.array([-0.5, 0.5])).ravel()
-        if seen.size * atoms > _MOST_CLOSER:
-            raise TooFine
-        seen = seen[_expected(laws, seen) <= _quiet(apart * sd)]
+    seen = _closer(laws, apart * np.flatnonzero(level <= _quiet(apart * sd)), sd)
+    apart = _FINE / sd
     width = math.ceil(min(0.5 * apart / step, float(_MOST_NODES))) + 1
     most = _MOST_NODES // (2 * width + 1)
     if not most:
@@ -102,12 +97,34 @@ def loud(parts: Parts, total: Totals[float], step: float) -> Loud:
     return Loud(nodes[nodes * step < end], end)
 
 
+def quiet_between(laws: Sequence[Heavy], sd: float, start: float, end: float) -> bool:
+    """Return whether |phi| is below e^-`_NIL` at all frequencies from start to end. Raises `TooFine`."""
+    apart = _COARSE / sd
+    count = max(0.0, math.ceil((end - start) / apart))
+    if count * sum(law.losses.size for law in laws) > _MOST_CLOSER:
+        raise TooFine
+    places = start + apart * (np.arange(count) + 0.5)
+    return not _closer(laws, places[_expected(laws, places) <= _quiet(_COARSE)], sd).size
+
+
+def _closer(laws: Sequence[Heavy], seen: Floats, sd: float) -> Floats:
+    """Of places `_COARSE` inverse deviations apart, those `_FINE` apart beside them that are not quiet."""
+    apart, atoms = _COARSE, sum(law.losses.size for law in laws)
+    while apart > _FINE:
+        apart *= 0.5
+        seen = (seen[:, None] + apart / sd * np.array([-0.5, 0.5])).ravel()
+        if seen.size * atoms > _MOST_CLOSER:
+            raise TooFine
+        seen = seen[_expected(laws, seen) <= _quiet(apart)]
+    return seen
+
+
 def _quiet(apart: float) -> float:
     """U at a place, if |phi| is above e^-`_NIL` within half this distance, in inverse deviations of X."""
     return (math.sqrt(_NIL) + 0.5 * apart / math.sqrt(2.0)) ** 2
 
 
-class _Heavy:
+class Heavy:
     """The atoms of a tilted law that together are all but a few of its draws, about their mean."""
 
     def __init__(self, log_weights: Floats, losses: Floats, count: float) -> None:
@@ -125,7 +142,7 @@ class _Heavy:
         return np.asarray(self.count * (1.0 - self.left - np.abs(sums)))
 
 
-def _even(laws: Sequence[_Heavy], first: int, last: int, apart: float) -> Floats:
+def _even(laws: Sequence[Heavy], first: int, last: int, apart: float) -> Floats:
     """U at `_COLUMNS` places of each of some rows."""
     tabulated(math.ceil(_A_TERM * (last - first) * _COLUMNS * sum(law.losses.size for law in laws)))
     starts = np.arange(first, last) * (_COLUMNS * apart)
@@ -137,7 +154,7 @@ def _even(laws: Sequence[_Heavy], first: int, last: int, apart: float) -> Floats
     return level.ravel()
 
 
-def _expected(laws: Sequence[_Heavy], places: Floats) -> Floats:
+def _expected(laws: Sequence[Heavy], places: Floats) -> Floats:
     """U at some places."""
     level = np.zeros(places.size)
     for law in laws:
