@@ -315,7 +315,7 @@ def _seen(losses: Floats, log_p: Floats, low: float, high: float) -> tuple[Float
     if losses.size <= _MANY_ATOMS:
         return losses, log_p
     values = np.multiply.outer(np.array([-1.0, 0.0, low, high]), losses) + log_p
-    live = losses[(values > values.max(axis=1, keepdims=True) - 2.0 * NEGLIGIBLE).any(axis=0)]
+    live = losses[(values >= values.max(axis=1, keepdims=True) - 2.0 * NEGLIGIBLE).any(axis=0)]
     kept = (losses >= live.min()) & (losses <= live.max())
     return losses[kept], log_p[kept]
 

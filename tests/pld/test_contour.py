@@ -672,3 +672,17 @@ def test_a_coin_around_little_shifts_keeps_its_digits_over_many_steps() -> None:
     assert answer.lower is not None and answer.upper is not None
     assert answer.lower <= truth <= answer.upper
     assert answer.upper - answer.lower < 1e-11 * truth
+
+
+def test_the_largest_of_many_atoms_is_there_at_tilts_whose_logs_have_no_digits_left() -> None:
+    """Less than nothing was taken from the largest log, so no atom was above it: delta 0 for 3e-106."""
+    plan = dp.Poisson("3.032e-9")(dp.DiscreteGaussian(scale="12.31", sensitivity=12))
+    with mpmath.workdps(50):
+        rate, scale, epsilon = map(mpmath.mpf, ("3.032e-9", "12.31", "1.41"))
+        inner = mpmath.log1p(mpmath.expm1(epsilon) / rate)
+        mass = [mpmath.exp(-mpmath.mpf(k * k) / (2 * scale * scale)) for k in range(700)]
+        terms = (mass[abs(k)] - mpmath.exp(inner) * mass[abs(k - 12)] for k in range(-680, 680))
+        truth = rate * mpmath.fsum(max(term, 0) for term in terms) / (2 * mpmath.fsum(mass) - 1)
+    answer = plan.delta("1.41", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= truth <= answer.upper < truth * (1 + mpmath.mpf("1e-9"))
