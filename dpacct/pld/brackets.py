@@ -113,6 +113,8 @@ class Search:
                 break
             lower, upper = self._question.read(*pair)
             lower, upper = max(lower, best.lower), min(upper, best.upper)
+            if lower > upper + _APART * abs(upper):
+                break  # masses of 1 and of next to nothing in one law: the coarser one stands
             excess = self._question.met(lower, upper)
             best = Interval.between(lower, upper, excess <= 1.0)
             if excess <= 1.0 or wide or not self._work.again:
@@ -214,6 +216,7 @@ _OPEN = 4e-15
 _NEAR = 0.02
 # and where readings are cheap: relative
 _NEAREST, _LONG = 1e-12, 1 << 12
+_APART = 1e-6  # relative, by which ends that rounding exchanged are apart at most
 # nats that a step to an end may go for at once
 _FARTHEST = 44.0
 # of what is accepted: the end that is returned lies hardly farther from the root

@@ -310,3 +310,11 @@ def test_what_has_no_lower_end_at_one_epsilon_tells_nothing_of_others() -> None:
     together = plan.profile(epsilons, adjacency="replace-one")
     alone = [float(plan.delta(float(e), adjacency="replace-one").upper or 1.0) for e in epsilons]
     assert together == pytest.approx(alone, rel=1e-4)
+
+
+def test_ends_that_a_finer_grid_exchanges_are_left() -> None:
+    """A lower end of 3e48 beside an upper one of 5,773: the answer could not be made."""
+    plan = dp.RecordsPerUser(10, "6.07e-6")(dp.Gaussian(sigma="0.08781")) * 7968
+    answer = plan.epsilon("7.865e-49", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert 700.0 < answer.lower <= answer.value <= answer.upper < 6000.0
