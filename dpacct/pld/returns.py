@@ -108,7 +108,7 @@ def quiet_between(laws: Sequence[Heavy], sd: float, start: float, end: float) ->
 
 
 def _closer(laws: Sequence[Heavy], seen: Floats, sd: float) -> Floats:
-    """Of places `_COARSE` inverse deviations apart, those `_FINE` apart beside them that are not quiet."""
+    """Return the places, `_FINE` inverse deviations apart, that are not quiet beside coarser ones seen."""
     apart, atoms = _COARSE, sum(law.losses.size for law in laws)
     while apart > _FINE:
         apart *= 0.5
