@@ -38,7 +38,10 @@ _IN_A_PERIOD, _PERIODS, _MOST_LOOKED_AT, _CLOSER, _PLACES = 12.0, 2.0, 1000, 3, 
 _BROAD, _MANY_JUMPS = 0.165, 100.0
 # share of a valley's depth by which the top beside it may be misjudged from there
 _OFF_A_COSINE = 0.01
+_NIL_MASS = 38.0  # e^-38 of M(c) is nothing
 _COMES_BACK = 1e-11  # relative size of what a line may leave out there
+# terms at the end of a line that tell how fast it falls, and the least that it is taken to fall by
+_ENDS, _SLOWEST = 20, 1e-3
 _SEEN = 24  # places of a line at which its noise is looked at
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
@@ -74,7 +77,7 @@ class Line:
         moment = float((terms * (c + self.z)).real.sum())
         size = float(np.abs(terms.real).sum())
         change = abs(value - float(2.0 * terms[::2].real.sum()))
-        last = float(np.abs(terms[-4:]).max()) if terms.size > 8 else 0.0
+        last = _beyond(np.abs(terms[-_ENDS:])) if self.halved else _last(np.abs(terms))
         if self.closed is not None:
             v, s = self.closed(eps, height)
             value, moment, size = value + v, moment - s, size + abs(v)
@@ -83,6 +86,24 @@ class Line:
         left = change if self.halved else 1e-14 * _alias(t, eps)
         error = (last + self.error + left + 5e-15 * size) / value + self.relative
         return height + math.log(value), -moment / value, error + _rounding(t, eps)
+
+
+def _last(sizes: Floats) -> float:
+    """The largest of the last four terms; 0 where there are hardly more."""
+    return float(sizes[-4:].max()) if sizes.size > 2 * 4 else 0.0
+
+
+def _beyond(sizes: Floats) -> float:
+    """Bound the sum of the terms that follow these, which fall faster and faster: a geometric series.
+
+    A leaning line falls like exp(-lean t (eps - top)) beside atoms: at a smaller epsilon than that for which
+    it was ended more is left.
+    """
+    last = _last(sizes)
+    if last == 0.0:
+        return 0.0
+    fall = math.log(float(sizes[:4].max()) / last) / (sizes.size - 4)
+    return last / -math.expm1(-max(fall, _SLOWEST))
 
 
 def _alias(total: Totals[float], eps: float) -> float:
@@ -593,20 +614,27 @@ def line_for(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
     all_atoms = all(law.losses.size for law, _ in parts)
     top = sum(n * float(law.losses.max()) if law.losses.size else 0.0 for law, n in parts)
     harmless = all_atoms and same and leans[0] > 0.0 and top < eps
-    if not harmless and atomic_mass(saddle, total) > -38.0:
-        try:
-            return atomic_line(saddle, total, eps)
-        except TooFine:
-            return None
+    felt = all_atoms and atomic_mass(saddle, total) > -_NIL_MASS
+    if felt and not harmless:
+        return _beside_atoms(saddle, total, eps)
     if not same:
         return even_line(saddle, total, eps, _MOST_BESIDE)
-    if all_atoms and (not harmless or atomic_mass(saddle, total) < -38.0):
+    if all_atoms and not felt:
         line = even_line(saddle, total, eps, FEW)
         if line is not None:
             return line
     if total.third > 8.0 * total.variance**1.5:  # one rare jump is the tilted law
         return None
-    return sinh_line(saddle, total, eps, math.copysign(min(abs(v) for v in leans), leans[0]))
+    line = sinh_line(saddle, total, eps, math.copysign(min(abs(v) for v in leans), leans[0]))
+    # next to the atoms they decay too slowly
+    return _beside_atoms(saddle, total, eps) if line is None and felt else line
+
+
+def _beside_atoms(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
+    try:
+        return atomic_line(saddle, total, eps)
+    except TooFine:
+        return None
 
 
 def _through_stacks(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
@@ -675,7 +703,7 @@ def _bare(saddle: Saddle, total: Totals[float], start: float, end: float) -> boo
         level = np.zeros(129)
         for moments, n in saddle.moments:
             level += n * moments.log_ratio(c, 1j * np.linspace(start, end, 129)).real
-        return float(level.max()) < -38.0
+        return float(level.max()) < -_NIL_MASS
     heavy = [Heavy(law.log_p + c * law.losses, law.losses, n) for law, n in saddle.parts]
     return quiet_between(heavy, sd, start, end)
 

@@ -2,6 +2,8 @@
 
 import math
 
+import mpmath as mp
+import numpy as np
 import pytest
 
 import dpacct as dp
@@ -43,3 +45,26 @@ def test_an_odd_atom_far_from_epsilon_is_not_folded_onto_it() -> None:
     assert answer.lower is not None and answer.upper is not None
     assert answer.lower <= 3.674019819558e-10 * (1 + 1e-12)
     assert 3.674019819558e-10 * (1 - 1e-12) <= answer.upper <= 3.674019819558e-10 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps", "at", "beside"),
+    [
+        ("0.3451", "0.4894", 39, 0.03107, [2.519]),
+        ("0.04932", "3.028", 191, 0.05038, [0.1035, 1.512, 1.928]),
+    ],
+)
+def test_a_line_that_leans_leaves_more_out_at_a_smaller_epsilon(
+    rate: str, sigma: str, steps: int, at: float, beside: list[float]
+) -> None:
+    """Truth: the sum over the rounds in which the unit took part, each a Gaussian's closed form."""
+    run = dp.Participation(rate)(dp.Gaussian(sigma=sigma)) * steps
+    value = float(np.asarray(run.profile([at, *beside]))[0])
+    with mp.workdps(30):
+        q, e, truth = mp.mpf(rate), mp.mpf(at), mp.mpf(0)
+        for k in range(1, steps + 1):
+            mu = mp.sqrt(k) / mp.mpf(sigma)
+            share = mp.binomial(steps, k) * q**k * (1 - q) ** (steps - k)
+            above = mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-mu / 2 - e / mu)
+            truth += share * above
+        assert truth * (1 - mp.mpf("1e-15")) <= value <= truth * (1 + mp.mpf("1e-9"))
