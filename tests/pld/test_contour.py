@@ -281,7 +281,9 @@ def test_two_steps_by_brute_force(name: str) -> None:
     for branch in law.branches:
         low, high = max(branch.low, -12.0), min(branch.high, 14.0)
         # the second loss has ends, and atoms
-        kinks = [float(branch.where(eps - x)) for x in (*law.range, *law.losses) if math.isfinite(x)]
+        kinks = [
+            float(branch.where(eps - x)) for x in (*law.range, *law.losses) if math.isfinite(x)
+        ]
         edges = sorted(min(max(kink, low), high) for kink in (low, *kinks, high))
         for a, b in itertools.pairwise(edges):
             x, w = np.polynomial.legendre.leggauss(400)
