@@ -19,6 +19,10 @@ from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
 Jumping = tuple[Moments, float, float]  # a law's moments, its count, and how far it jumps
 Reading = tuple[float, float, float]  # log delta, its slope in epsilon, its relative error
 Closed = Callable[[float, float], tuple[float, float]]
+Path = Callable[[Floats], Complexes]  # z at frequencies
+Level = Callable[
+    [Sequence[Jumping], Floats], Floats
+]  # log |M(c + z)|/M(c) of some laws at frequencies
 
 FLOOR = 1e-13
 _PLACED = 4e-16  # relative rounding of the losses beside epsilon
@@ -197,12 +201,15 @@ def _seen_to_fall(saddle: Saddle, total: Totals[float], table: Complexes, step: 
     return periods > 1.5 and bool((np.diff(np.abs(table)) <= 1e-18).all())
 
 
-def revival(saddle: Saddle, total: Totals[float], beyond: float) -> tuple[float, float]:
+def revival(
+    saddle: Saddle, total: Totals[float], beyond: float, path: Path | None = None
+) -> tuple[float, float]:
     """Return the largest log |M(c + it)|/M(c) beyond a frequency, and the frequency of it.
 
     Losses that stay near two values, a distance g apart, are in step again at every multiple of 2 pi/g:
     |M| falls to nothing between, and a line that ends there has seen no more than the first valley. g is
-    the mean jump, E|X|^3/E X^2 about the mean. Many broad jumps of one bump are not.
+    the mean jump, E|X|^3/E X^2 about the mean. Many broad jumps of one bump are not. On a path that leans,
+    the same of the integrand over M(c).
     """
     c = total.c
     laws = [(moments, n, *moments.jump(c)) for moments, n in saddle.moments]
@@ -212,7 +219,16 @@ def revival(saddle: Saddle, total: Totals[float], beyond: float) -> tuple[float,
             return -math.inf, beyond
     jumping = sorted(((m, n, jump) for m, n, jump, _ in laws if jump > 0.0), key=lambda law: law[2])
     smooth = [(m, n, jump) for m, n, jump, _ in laws if not jump > 0.0]
-    return _highest(jumping, smooth, c, beyond) if jumping else (-math.inf, beyond)
+
+    def rough(counted: Sequence[Jumping], t: Floats) -> Floats:
+        return np.asarray(sum(n * moments.turned(c, t).real for moments, n, _ in counted))
+
+    def fine(counted: Sequence[Jumping], t: Floats) -> Floats:
+        z = 1j * t if path is None else path(t)
+        return np.asarray(sum(n * moments.log_ratio(c, z).real for moments, n, _ in counted))
+
+    level = rough if path is None else fine
+    return _highest(jumping, smooth, level, fine, beyond) if jumping else (-math.inf, beyond)
 
 
 def many_broad_jumps(law: Summand, jump: float, breadth: float, variance: float) -> bool:
@@ -222,7 +238,7 @@ def many_broad_jumps(law: Summand, jump: float, breadth: float, variance: float)
 
 
 def _highest(
-    laws: Sequence[Jumping], smooth: Sequence[Jumping], c: float, beyond: float
+    laws: Sequence[Jumping], smooth: Sequence[Jumping], level: Level, fine: Level, beyond: float
 ) -> tuple[float, float]:
     """Return the largest return of several laws, by rising jumps, beside smooth ones.
 
@@ -231,21 +247,16 @@ def _highest(
     """
     reach, largest = _PERIODS * 2.0 * math.pi / laws[0][2], laws[-1][2]
     if reach * largest > _MOST_LOOKED_AT * 2.0 * math.pi / _IN_A_PERIOD:
-        apart, where = _highest(laws[-1:], smooth, c, beyond)
+        apart, where = _highest(laws[-1:], smooth, level, fine, beyond)
         if apart < _NIL:
             return apart, where
-        apart, _ = _highest(laws[-1:], (), c, beyond)
-        rest, where = _highest(laws[:-1], smooth, c, beyond)
+        apart, _ = _highest(laws[-1:], (), level, fine, beyond)
+        rest, where = _highest(laws[:-1], smooth, level, fine, beyond)
         return rest + apart, where
-
     counted = (*laws, *smooth)
-
-    def level(t: Floats) -> Floats:
-        return np.asarray(sum(n * moments.turned(c, t).real for moments, n, _ in counted))
-
     spacing = 2.0 * math.pi / (largest * _IN_A_PERIOD)
     t = beyond + spacing * np.arange(math.ceil(reach / spacing) + 1)
-    height = level(t)
+    height = level(counted, t)
     middle = height[1:-1]
     # the vertex of a parabola through three places is as much too low as a cosine is above it
     bend = np.minimum(height[:-2] - 2.0 * middle + height[2:], -1e-300)
@@ -257,15 +268,14 @@ def _highest(
         about, span = float(t[k]), spacing
         for _ in range(2):
             near = about + span * np.linspace(-1.0, 1.0, _PLACES)
-            closer = level(near)
+            closer = level(counted, near)
             about, span = float(near[int(closer.argmax())]), span * 2.0 / (_PLACES - 1)
         candidates.append((float(closer.max()), about))
     if max(candidates)[0] > _NIL:
         # at high frequencies a coarse rule is in step where the law is not
         with suppress(TooFine):
             places = np.array([at for _, at in candidates])
-            fine = sum(n * moments.log_ratio(c, 1j * places).real for moments, n, _ in counted)
-            candidates = [*zip(np.asarray(fine).tolist(), places.tolist(), strict=True)]
+            candidates = [*zip(fine(counted, places).tolist(), places.tolist(), strict=True)]
     return max(candidates)
 
 
@@ -278,11 +288,17 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
     width = 1.0 / math.sqrt(total.curvature)
     scale, bow = 8.0 * width, max(0.5 * c, 4.0 * width)
 
+    def path(tau: Floats) -> Complexes:
+        return np.asarray(lean * (np.sqrt(tau * tau + bow * bow) - bow) + 1j * tau)
+
     def table(y: Floats) -> tuple[Complexes, Complexes, Complexes]:
         tau = scale * np.sinh(y)
-        root = np.sqrt(tau * tau + bow * bow)
-        z = lean * (root - bow) + 1j * tau
-        weight = (lean * tau / root + 1j) * (scale * np.cosh(y)) / (1j * math.pi)
+        z = path(tau)
+        weight = (
+            (lean * tau / np.sqrt(tau * tau + bow * bow) + 1j)
+            * (scale * np.cosh(y))
+            / (1j * math.pi)
+        )
         value = -np.log((1.0 + z / c) * (1.0 + z / (1.0 + c)))
         for moments, n in saddle.moments:
             value = value + n * moments.log_ratio(c, z)
@@ -292,14 +308,17 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
     step = 2.0 * min(aliasing(saddle, c, total.curvature, eps)[1] / scale, 0.06)
     block, tables = min(max(12, math.ceil(0.8 / step)), 400), []
     unit = math.sqrt(2.0 * math.pi * total.curvature)
+    returns = 0.0  # a frequency at which it comes back
     for first in range(0, min(30 * block, _MOST_FIRST), block):
         part = table(step * np.arange(first, first + block))
         tables.append(part)
         size = np.abs(part[1] * part[2] * np.exp(gap * part[0]))
         if not np.isfinite(size).all():
             return None
-        if float(size[-3:].max()) * unit < 1e-15:
-            break
+        if float(size[-3:].max()) * unit < 1e-15 and float(part[0][-1].imag) > returns:
+            returns = _comes_back(saddle, total, gap, path, float(part[0][-1].imag))
+            if not returns:
+                break
     else:
         return None
     z, weight, value = (np.concatenate(p) for p in zip(*tables, strict=True))
@@ -323,6 +342,17 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
             for a, b in zip((z, weight, value), middle, strict=True)
         )
         step *= 0.5
+
+
+def _comes_back(
+    saddle: Saddle, total: Totals[float], gap: float, path: Path, beyond: float
+) -> float:
+    """Return a frequency beyond the largest return of the integrand on a path; 0 where that is nothing."""
+    height, where = revival(saddle, total, beyond, path)
+    z = complex(path(np.array([where]))[0])
+    size = 10.0 * math.exp(min(0.0, height + gap * z.real))
+    poles = abs((1.0 + z / total.c) * (1.0 + z / (1.0 + total.c)))
+    return 1.25 * where if size >= _COMES_BACK * poles else 0.0
 
 
 def _noise(saddle: Saddle, c: float, z: Complexes, size: Floats) -> float:
