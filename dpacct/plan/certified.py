@@ -22,7 +22,7 @@ from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 if TYPE_CHECKING:
-    from dpacct.proof.solve import Certified, Plan
+    from dpacct.proof.solve import Certified, ProofPlan
 
 DIGITS = 12
 """Digits that lower and upper share by default: a relative width of 1e-12."""
@@ -37,14 +37,14 @@ class Proven:
     certificate: dict[str, Any]
 
 
-def prepared(composition: Composition) -> Plan:
+def prepared(composition: Composition) -> ProofPlan:
     """A composition ready for certified questions; raises `Unsupported` if there is no proof."""
-    from dpacct.proof.solve import Plan
+    from dpacct.proof.solve import ProofPlan
 
-    return Plan(composition.node, composition.adjacency, composition.upper, composition.lower)
+    return ProofPlan(composition.node, composition.adjacency, composition.upper, composition.lower)
 
 
-def plan(node: Node, adjacency: Adjacency | str | None = None) -> Plan:
+def plan(node: Node, adjacency: Adjacency | str | None = None) -> ProofPlan:
     """The plan ready for certified questions; raises `Unsupported` where there is no proof."""
     return prepared(Composition(node, resolve_adjacency(node, adjacency)))
 

@@ -27,7 +27,7 @@ from dpacct.errors import NotCertified
 from . import between
 from .balls import ball, demand, positive, real, whole
 from .line import Aliased, Terms, log_moment, payoff_peak, power, prepared, rotations
-from .outcomes import MOST_POINTS, Composition, count_outcomes, three_losses
+from .outcomes import MOST_POINTS, SumsOfOutcomes, count_outcomes, three_losses
 from .plan import Laws, Step
 from .rule import Rules
 
@@ -101,7 +101,7 @@ def _index(loss: arb, unit: arb) -> int:
     return int(index)
 
 
-class Lattice(Aliased):
+class TabulatedPeriod(Aliased):
     """The tabulated period of a composition: good for every epsilon near the tilt's."""
 
     def __init__(self, steps: Sequence[tuple[Step, int]], period: Period) -> None:
@@ -197,8 +197,8 @@ def outcomes(laws: Discrete) -> int:
 
 
 @lru_cache(maxsize=4)
-def _composed(laws: Discrete, bits: int) -> Composition:
-    return Composition([(step.law().atoms, count) for step, count in laws])
+def _composed(laws: Discrete, bits: int) -> SumsOfOutcomes:
+    return SumsOfOutcomes([(step.law().atoms, count) for step, count in laws])
 
 
 def finite_sum(laws: Discrete, epsilon: arb) -> arb:

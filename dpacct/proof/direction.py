@@ -55,7 +55,7 @@ _ROUNDING = 2.0**-30  # of an error's radius
 Seeks = Seeker | FarSeeker | LatticeSeeker
 
 
-class Engine(Protocol):
+class FloatAnswers(Protocol):
     """The fast engine's answers for one direction: where the search starts."""
 
     def epsilon(self, log_target: float) -> Interval:
@@ -67,11 +67,16 @@ class Engine(Protocol):
         ...
 
 
-class Direction:
+class ProofDirection:
     """Laws in exact numbers, the same in floats for the search, and what was built from them."""
 
     def __init__(
-        self, laws: Laws, engine: Engine | None = None, *, upper: bool = True, meshed: bool = False
+        self,
+        laws: Laws,
+        engine: FloatAnswers | None = None,
+        *,
+        upper: bool = True,
+        meshed: bool = False,
     ) -> None:
         """`meshed`: on a grid, also where its laws are known without one."""
         self._engine, self._upper = engine, upper
@@ -313,7 +318,7 @@ class Direction:
     def _compare(enclosure: Enclosure, target: Fraction) -> bool | None:
         return True if enclosure.upper <= target else False if enclosure.lower > target else None
 
-    def _asked(self, question: Callable[[Engine], Interval]) -> Interval | None:
+    def _asked(self, question: Callable[[FloatAnswers], Interval]) -> Interval | None:
         """The fast engine's answer; None if it refuses."""
         if self._engine is None:
             return None
@@ -402,10 +407,12 @@ def _to_split(laws: Laws) -> int | None:
     return min(hits)[1] if hits else None
 
 
-class OnSample(Direction):
+class ReleaseOnSample(ProofDirection):
     """One release on a held sample, or by a coin: what runs is proved at another epsilon, theorem 19."""
 
-    def __init__(self, laws: Laws, engine: Engine | None = None, *, upper: bool = True) -> None:
+    def __init__(
+        self, laws: Laws, engine: FloatAnswers | None = None, *, upper: bool = True
+    ) -> None:
         super().__init__(laws, engine, upper=upper)
         sample = held_sample(laws)
         assert sample is not None
@@ -490,9 +497,9 @@ class OnSample(Direction):
 
 
 def ready(
-    laws: Laws, engine: Engine | None = None, *, upper: bool = True, meshed: bool = False
-) -> Direction:
+    laws: Laws, engine: FloatAnswers | None = None, *, upper: bool = True, meshed: bool = False
+) -> ProofDirection:
     """One direction of a plan, ready to be asked; `meshed`: on a grid."""
     if meshed or on_grid(laws) or held_sample(laws) is None:
-        return Direction(laws, engine, upper=upper, meshed=meshed)
-    return OnSample(laws, engine, upper=upper)
+        return ProofDirection(laws, engine, upper=upper, meshed=meshed)
+    return ReleaseOnSample(laws, engine, upper=upper)

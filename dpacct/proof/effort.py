@@ -34,7 +34,7 @@ _LARGEST = 4e9  # bits of all numbers held at once, half a gigabyte
 
 
 @dataclass
-class _Account:
+class _Allowance:
     """The remaining seconds of an allowance."""
 
     allowed: float
@@ -43,7 +43,7 @@ class _Account:
     """The work that is charged once for all that uses it."""
 
 
-_ACCOUNT: ContextVar[_Account | None] = ContextVar("proof_effort", default=None)
+_ACCOUNT: ContextVar[_Allowance | None] = ContextVar("proof_effort", default=None)
 
 
 class TooCostly(NotCertified):
@@ -54,7 +54,7 @@ class TooCostly(NotCertified):
 def allowance(seconds: float) -> Iterator[None]:
     """Limit the estimated seconds of proofs within the block; the tighter of nested limits holds."""
     outer = _ACCOUNT.get()
-    inner = _Account(seconds, seconds, set() if outer is None else outer.kept)
+    inner = _Allowance(seconds, seconds, set() if outer is None else outer.kept)
     if outer is not None and outer.left <= seconds:
         yield
         return
@@ -112,7 +112,7 @@ def spend_once(key: Hashable, charge: Callable[[], None]) -> None:
 
 
 @dataclass(frozen=True)
-class Work:
+class TermWork:
     """Seconds of one term at 128 bits, and how many numbers are held for it."""
 
     seconds: float
@@ -120,21 +120,21 @@ class Work:
 
 
 # measured on one core at 3 GHz
-RULE = Work(15e-6, 4.0)
+RULE = TermWork(15e-6, 4.0)
 """A node or a cell of an inner rule, set up, and moments taken from it."""
-PERIOD = Work(12e-6, 8.0)
+PERIOD = TermWork(12e-6, 8.0)
 """A node of a lattice's period."""
-READ = Work(3e-6)
+READ = TermWork(3e-6)
 """A frequency of a line that is read at one epsilon."""
-OUTCOME = Work(3e-6, 2.0)
+OUTCOME = TermWork(3e-6, 2.0)
 """A term of a finite sum."""
-CELL = Work(7e-6, 4.0)
+CELL = TermWork(7e-6, 4.0)
 """A cell of a grid, or an atom that is put on it."""
-PRODUCT = Work(0.45e-6, 4.0)
+PRODUCT = TermWork(0.45e-6, 4.0)
 """A point of a grid in a product of two laws."""
 
 
-def spend_on(work: Work, count: float) -> None:
+def spend_on(work: TermWork, count: float) -> None:
     """Charge work at the working precision; raises `NotCertified` if time or memory is exceeded."""
     _hold(work.held * count)
     spend(count * work.seconds * _size())

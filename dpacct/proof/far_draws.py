@@ -23,13 +23,13 @@ from flint import acb, arb
 
 from .balls import ball, demand, disc, positive
 from .law import Law, Weight, normal_tail, remove
-from .line import Line, Terms, log_moment, payoff_peak, prepared
+from .line import TabulatedLine, Terms, log_moment, payoff_peak, prepared
 from .plan import Laws, Step
 from .rule import Rules
 
 
 @dataclass(frozen=True)
-class Window:
+class SharpWindow:
     """Phi(-(x - near)/width) for near draws, Phi((x - near)/width) - Phi((x - end)/width) for far.
 
     x in standard deviations of the noise. `near == end`: there are no far draws, and the end is sharp.
@@ -93,7 +93,7 @@ class Draws:
     Far draws are taken on the whole axis also for the symmetric law: eq. (24) bounds what is too much.
     """
 
-    window: Window
+    window: SharpWindow
     far: bool
     sampled: Callable[[Law, arb], Law]
 
@@ -112,7 +112,7 @@ class Draws:
         return Law(whole.atoms, (replace(first, start=start, end=end), *others))
 
 
-def given_up(step: Step, window: Window) -> arb:
+def given_up(step: Step, window: SharpWindow) -> arb:
     """P-mass of the draws beyond the end: int phi r Phi((x - end)/w) dx, or beyond +-end."""
     mu, rate, end = ball(step.mu_squared).sqrt(), ball(step.rate), arb(window.end)
     if window.lone:
@@ -127,7 +127,7 @@ class Split:
 
     laws: Laws
     which: int
-    window: Window
+    window: SharpWindow
 
     @property
     def count(self) -> int:
@@ -193,7 +193,7 @@ class FarDraws:
     def __init__(
         self,
         split: Split,
-        lines: Mapping[int, Line],
+        lines: Mapping[int, TabulatedLine],
         bounds: Mapping[int, tuple[float, Rules]],
         rest: tuple[float, Rules],
     ) -> None:

@@ -16,7 +16,7 @@ from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats, log_peak
 
 from .effort import SEARCH, spend
-from .far_draws import Split, Window
+from .far_draws import SharpWindow, Split
 from .floats import FloatLaw, FloatLaws, totals
 from .plan import Laws, Step
 from .proofs import FAR
@@ -261,17 +261,17 @@ class FarSeeker:
         for width in _WIDTHS:
             end = _end(law, count, width, aim.log_delta - aim.nats - 2.0)
             for share in _SHARES:
-                window = Window(round(share * end, 3), round(end, 3), width)
+                window = SharpWindow(round(share * end, 3), round(end, 3), width)
                 if share == 1.0:
                     if width != _WIDTHS[0]:
                         continue
                     sharp = round(_end(law, count, 0.0, aim.log_delta - aim.nats - 2.0), 3)
-                    window = Window(sharp, sharp, width)
+                    window = SharpWindow(sharp, sharp, width)
                 if law.symmetric and share < 1.0:
                     gap = window.near - 0.5 * math.sqrt(law.mu_squared)
                     least = math.sqrt(2.0 * (aim.nats + math.log(count) - aim.log_delta))
                     if gap < 0.05 * least:
                         continue
-                    window = Window(window.near, window.end, min(width, round(gap / least, 4)))
+                    window = SharpWindow(window.near, window.end, min(width, round(gap / least, 4)))
                 spend(SEARCH / 3.0)
                 yield _Terms(Split(self.laws, self.which, window), others, aim)

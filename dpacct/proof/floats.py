@@ -13,8 +13,8 @@ from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats
 
 from .balls import precision
-from .far_draws import Window, Windowed
-from .law import Branch
+from .far_draws import SharpWindow, Windowed
+from .law import ProofBranch
 from .outcomes import Point
 from .plan import Step
 from .rules import View
@@ -172,7 +172,7 @@ class FloatLaw:
         return self._nodes[0].size
 
 
-def _last_seen(window: Window) -> float:
+def _last_seen(window: SharpWindow) -> float:
     """The last place of a window's nodes: a large tilt may raise a hill far beyond its end."""
     return window.end + _BEYOND * window.width + 30.0
 
@@ -197,7 +197,7 @@ def _spread(peaks: Floats) -> Floats:
     return np.unique(np.concatenate((peaks - _EDGE, peaks, peaks + _EDGE)))
 
 
-def _level(branch: Branch) -> float:
+def _level(branch: ProofBranch) -> float:
     """log of the Q-density of x, less what `View.density` has of it."""
     view = View(branch)
     weight = branch.weight.base if isinstance(branch.weight, Windowed) else branch.weight

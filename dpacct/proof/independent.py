@@ -21,17 +21,17 @@ from typing import Any
 from flint import acb, arb
 
 from .balls import ball, disc, precision, spread
-from .law import Branch, Law, Weight
+from .law import Law, ProofBranch, Weight
 from .plan import Laws, what_runs
 
 _BITS, _CELLS, _FARTHEST, _MOST, _DEVIATIONS = 128, 400, 1e5, 6000, 12
 _TOLERANCES = 1e-7, 1e-11, 1e-14  # tried in turn, until a statement is decided
-Part = tuple[Branch, arb, arb]
+Part = tuple[ProofBranch, arb, arb]
 Parts = list[tuple[Law, int, list[Part]]]
 _NOTHING = acb(arb.nan(), arb.nan())
 
 
-def _cut(branch: Branch, c: arb) -> Part:
+def _cut(branch: ProofBranch, c: arb) -> Part:
     """A branch with two finite ends, beyond which little is left at this tilt."""
     weight, low, high = branch.weight, branch.start, branch.end
     if isinstance(weight, Weight) and (low is None or high is None):

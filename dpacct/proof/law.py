@@ -113,7 +113,7 @@ class Weight:
 
 
 @dataclass(frozen=True)
-class Branch:
+class ProofBranch:
     """Plain losses from start to end (None: infinite); `rate` is None where nothing is sampled."""
 
     start: arb | None
@@ -208,7 +208,7 @@ class Law:
     """One step in one direction: P-masses of finite losses, and what only P or only Q yields."""
 
     atoms: tuple[Point, ...] = ()
-    branches: tuple[Branch, ...] = ()
+    branches: tuple[ProofBranch, ...] = ()
     infinite: arb = _NOTHING
     lost: arb = _NOTHING
 
@@ -241,7 +241,9 @@ def read(pair: LossDistribution) -> Law:
             continue
         demand(b.slope == 1 and b.offset == 0 and not b.chain and not b.curve, "this branch")
         start, end = (None if abs(x) == math.inf else arb(x) for x in (b.low, b.high))
-        branches.append(Branch(start, end, Weight(arb(b.base), arb(b.linear), arb(b.square) / 2)))
+        branches.append(
+            ProofBranch(start, end, Weight(arb(b.base), arb(b.linear), arb(b.square) / 2))
+        )
     points = zip(pair.losses.tolist(), pair.log_q.tolist(), strict=True)
     atoms = tuple((arb(x), (x + log_q).exp()) for x, log_q in points)
     return Law(atoms, tuple(branches), arb(pair.infinite), arb(pair.lost))
@@ -306,7 +308,7 @@ def exchange(base: Law, rate: arb) -> Law:
     for x, m in up:
         loss, q_mass = (rate * x.expm1()).log1p(), m * (-x).exp()
         atoms += [(loss, q_mass * loss.exp()), (-loss, q_mass)]
-    branches: list[Branch] = []
+    branches: list[ProofBranch] = []
     for branch in base.branches:
         half = replace(branch, start=arb(0), rate=rate)
         branches += [half, replace(half, favoured=False)]

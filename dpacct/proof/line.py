@@ -17,10 +17,10 @@ from flint import acb, arb, ctx
 
 from .balls import Unsound, demand, disc, positive, real, whole
 from .effort import RULE, spend_on, spend_once
-from .moments import Moments, NormalMoments
+from .moments import NormalProofMoments, ProofMoments
 from .outcomes import folded, stick
 from .plan import Laws, Step
-from .rule import Rule, Rules
+from .rule import QuadratureRule, Rules
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Contour:
 
 
 MOST_DOUBLINGS = 1000
-Prepared = Moments | NormalMoments
+Prepared = ProofMoments | NormalProofMoments
 Steps = Sequence[tuple[Prepared, int]]
 
 
@@ -64,7 +64,7 @@ def prepared(laws: Laws, rules: Rules, c: float) -> list[tuple[Prepared, int]]:
 
 
 @lru_cache(maxsize=16)
-def _ready(law: Step, c: float, rule: Rule | None, bits: int) -> Prepared:
+def _ready(law: Step, c: float, rule: QuadratureRule | None, bits: int) -> Prepared:
     """Kept, for a search looks at what it proves by."""
     return law.prepare(arb(c), rule)
 
@@ -129,7 +129,7 @@ class Aliased(ABC):
         return {"aliasing above": above.upper(), "aliasing below": below.upper()}
 
 
-class Line(Aliased):
+class TabulatedLine(Aliased):
     """The tabulated composition on Re s = c: good for every epsilon near the saddle's."""
 
     def __init__(self, steps: Steps, contour: Contour) -> None:
@@ -189,7 +189,7 @@ class Line(Aliased):
         return high.union(high - aliasing.upper())
 
 
-class LessAtoms(Line):
+class LessAtoms(TabulatedLine):
     """One repeated law whose point masses matter: what does not decay is taken out in closed form.
 
     With M = A + C (point masses, branches), the line integral is taken of
@@ -206,9 +206,9 @@ class LessAtoms(Line):
             table.append(both**count - fewer * (atoms + count * (both - atoms)))
         return table
 
-    def _only(self) -> tuple[Moments, int]:
+    def _only(self) -> tuple[ProofMoments, int]:
         moments, count = self.steps[0]
-        if len(self.steps) > 1 or not isinstance(moments, Moments):
+        if len(self.steps) > 1 or not isinstance(moments, ProofMoments):
             raise Unsound("point masses are taken out of one repeated law only")
         return moments, count
 

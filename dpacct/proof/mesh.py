@@ -27,8 +27,8 @@ from dpacct.pld.loss import Tabled
 
 from .balls import ball, demand, positive, precision, whole
 from .effort import CELL, PRODUCT, spend, spend_on, spend_once
-from .law import Branch, Law, exchange
-from .plan import Laws, Nested, Step, nothing_stated
+from .law import Law, ProofBranch, exchange
+from .plan import Laws, NestedPlan, Step, nothing_stated
 
 MOST_CELLS = 1 << 18
 _SPARE = 64  # bits of the balls that are rounded, beyond those of a mass
@@ -184,7 +184,7 @@ class Rounded(Step):
         spend_on(CELL, self.cells.high - self.cells.low)
         if inner is None and self.of_step.tabled:
             spend(table_seconds(self.of_step, self.cells.high - self.cells.low))
-        if inner is None or not isinstance(self.of_step, Nested):
+        if inner is None or not isinstance(self.of_step, NestedPlan):
             return
         window = inner.high - inner.low
         spend_on(CELL, window)
@@ -220,8 +220,8 @@ def _masses(step: Rounded) -> Masses:
 
 def unrounded(inner: Mesh, step: Step) -> Law:
     """The law of a nested plan: its composition on a grid of its own, sampled."""
-    demand(isinstance(step, Nested), "a grid inside of a single release")
-    assert isinstance(step, Nested)
+    demand(isinstance(step, NestedPlan), "a grid inside of a single release")
+    assert isinstance(step, NestedPlan)
     base = inner.composed(step.parts).law(inner)
     if step.sampled is exchange:
         base = _completed(base)
@@ -288,7 +288,7 @@ class Rounding:
         return arb(0)
 
     def _cut(
-        self, branch: Branch | Tabled, shift: float
+        self, branch: ProofBranch | Tabled, shift: float
     ) -> Iterator[tuple[int | None, int | None, arb, arb]]:
         """The branch by the grid's cells: (point below, point above, P-mass, Q-mass), losses rising.
 

@@ -17,7 +17,7 @@ from .effort import CELL, PRODUCT, SEARCH, foresee, spend
 from .floats import FloatLaw, saddle_for_epsilon, saddle_for_log_delta
 from .law import Law
 from .mesh import Cells, Mesh, table_seconds, unrounded
-from .plan import Laws, Nested, Step
+from .plan import Laws, NestedPlan, Step
 from .search import searching
 
 _MOST, _COARSE = 12_000, 500  # cells of one law, and where only a saddle is sought
@@ -103,7 +103,7 @@ def _seconds(mesh: Mesh, laws: Laws, wanted: float) -> float:
         total += (cells.high - cells.low) * finer * CELL.seconds
         if step.tabled:
             total += table_seconds(step, (cells.high - cells.low) * finer)
-        if cells.inner is not None and isinstance(step, Nested):
+        if cells.inner is not None and isinstance(step, NestedPlan):
             unit = mesh.unit / finer / math.sqrt(sum(n for _, n in step.parts))
             total += _seconds(cells.inner, step.parts, unit)
             products = sum(2 * n.bit_length() - 1 for _, n in step.parts)
@@ -120,7 +120,7 @@ def _fitted(laws: Laws, wanted: float, log_rest: float, most: int, *, up: bool) 
     atoms: list[float] = []
     for step, count in laws:
         inner = None
-        if isinstance(step, Nested) and not step.listed:
+        if isinstance(step, NestedPlan) and not step.listed:
             runs, rest = sum(n for _, n in step.parts), log_rest - math.log(count)
             inner = _fitted(step.parts, wanted / math.sqrt(runs), rest, most, up=up)
         points = _points(step, inner)
@@ -143,7 +143,7 @@ def _fitted(laws: Laws, wanted: float, log_rest: float, most: int, *, up: bool) 
 
 
 def _points(step: Step, inner: Mesh | None) -> _Points:
-    if inner is None and not isinstance(step, Nested):
+    if inner is None and not isinstance(step, NestedPlan):
         return _Points.of(*FloatLaw(step).nodes(np.ones(1)))
     with precision(_BALLS):
         return _Points.listed(unrounded(inner, step) if inner else step.law())

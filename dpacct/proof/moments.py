@@ -25,8 +25,8 @@ from dpacct.pld.stable import Floats
 
 from .balls import demand, spread
 from .effort import PIECE, spend
-from .law import Branch, Law
-from .rule import Grid, LineRule, PanelRule, Rule
+from .law import Law, ProofBranch
+from .rule import LineRule, PanelRule, PointRow, QuadratureRule
 
 _MOST_PIECES = 20_000
 # sinc falls from 1 to sinc(2.5) = 0.239 on [0, 2.5]; beyond, |sinc| stays below that, and below 1/u
@@ -37,7 +37,7 @@ _VARIATION_CELLS = 96
 _NOTHING = arb(0)
 
 
-def beyond(branch: Branch, power: arb, x: arb, side: int, step: arb | None = None) -> arb:
+def beyond(branch: ProofBranch, power: arb, x: arb, side: int, step: arb | None = None) -> arb:
     """Bound of int e^W r^power beyond x on one side, or of step * the sum at spacing `step`, eq. (5), (6).
 
     W is concave: beyond a its slope is at most a chord's before a. log r is convex: on a piece it lies below
@@ -79,7 +79,7 @@ def _legendre(count: int, bits: int) -> list[tuple[arb, arb]]:
     return [arb.legendre_p_root(count, k, weight=True) for k in range(count)]
 
 
-def log_size(branch: Branch, box: tuple[arb, arb, arb], y: arb, t: arb) -> arb:
+def log_size(branch: ProofBranch, box: tuple[arb, arb, arb], y: arb, t: arb) -> arb:
     """Bound of log |e^W r^..| on low <= Re z <= high, |Im z| <= height, at frequencies <= t, eq. (12)."""
     low, high, height = box
     if branch.rate is not None and not height < arb.pi():
@@ -186,10 +186,10 @@ def max_zero(value: arb) -> arb:
     return value if value > 0 else arb(0)
 
 
-class Moments:
+class ProofMoments:
     """One law's nodes, its moments on and near the line, and how fast they decay along it."""
 
-    def __init__(self, law: Law, c: arb, rule: Rule) -> None:
+    def __init__(self, law: Law, c: arb, rule: QuadratureRule) -> None:
         demand(rule.fits(law.branches), "branches that are not covered")
         self.law, self.rule, self.c = law, rule, c
         self.losses = [acb(loss) for loss, _ in law.atoms]
@@ -207,7 +207,7 @@ class Moments:
         """Nodes of the inner rule."""
         return len(self.losses)
 
-    def _line(self, branch: Branch, rule: LineRule) -> None:
+    def _line(self, branch: ProofBranch, rule: LineRule) -> None:
         step, lift = arb(rule.step), arb(rule.shift if branch.favoured else -rule.shift)
         scale, q = step.log(), branch.share
         growth, ratio = q * acb(rule.first * step, lift).exp(), step.exp()
@@ -219,7 +219,7 @@ class Moments:
             self.losses.append(log_r if branch.favoured else -log_r)
             self.log_weights.append(weight + log_r if branch.favoured else weight)
 
-    def _panels(self, branch: Branch, rule: PanelRule) -> None:
+    def _panels(self, branch: ProofBranch, rule: PanelRule) -> None:
         for middle, half in panels_of(branch, rule):
             for x, w in _legendre(rule.nodes, ctx.prec):
                 z = middle + half * x
@@ -242,7 +242,7 @@ class Moments:
                 absolute += self.panel_error(branch, chosen.nodes, y, frequency)
         return relative, absolute
 
-    def step_error(self, branch: Branch, rule: LineRule, y: arb) -> tuple[arb, arb]:
+    def step_error(self, branch: ProofBranch, rule: LineRule, y: arb) -> tuple[arb, arb]:
         """Eq. (4): the strip from the axis to twice the shift."""
         lift, growth = arb(rule.shift), branch.weight.growth
         if branch.rate is not None and not 2 * lift < arb.pi():
@@ -256,7 +256,7 @@ class Moments:
             return decay, decay * rise * flat
         return decay * (1 + rise * steep), arb(0)
 
-    def cut(self, branch: Branch, rule: LineRule, y: arb) -> arb:
+    def cut(self, branch: ProofBranch, rule: LineRule, y: arb) -> arb:
         """Terms left out on both sides, eq. (5), (6) and (22): on the line |e^W r^..| is a little larger."""
         step, lift = arb(rule.step), arb(rule.shift)
         ends = ((rule.first * step, -1), (rule.last * step, 1))
@@ -272,7 +272,7 @@ class Moments:
         return scale * total
 
     def panel_error(
-        self, branch: Branch, rule: PanelRule, y: arb, frequency: arb = _NOTHING
+        self, branch: ProofBranch, rule: PanelRule, y: arb, frequency: arb = _NOTHING
     ) -> arb:
         """Eq. (12), and (13) beyond the last panel."""
         rho = arb(rule.rho)
@@ -345,7 +345,7 @@ class Moments:
 
     # --- decay
 
-    def _kappa(self, branch: Branch) -> arb:
+    def _kappa(self, branch: ProofBranch) -> arb:
         """The density of the loss, tilted, is e^{W - z} r^kappa/q."""
         return self.c + 2 if branch.favoured else 1 - self.c
 
@@ -391,7 +391,7 @@ class Moments:
         return Layers(tuple(masses), tuple(width for piece in pieces for width in piece.widths))
 
     def staircase(
-        self, branch: Branch, grid: Grid, start: arb | None
+        self, branch: ProofBranch, grid: PointRow, start: arb | None
     ) -> tuple[list[arb], list[arb]]:
         """(edges, heights): the tilted density of the loss is at least this, eq. (7).
 
@@ -457,7 +457,7 @@ class Moments:
         return masses, angles, outside.upper()
 
 
-def panels_of(branch: Branch, rule: PanelRule) -> list[tuple[arb, arb]]:
+def panels_of(branch: ProofBranch, rule: PanelRule) -> list[tuple[arb, arb]]:
     """(middle, half width) of each panel."""
     assert branch.start is not None
     end = arb(rule.end) if branch.end is None else branch.end
@@ -490,7 +490,7 @@ def cell_tops(values: Sequence[arb]) -> list[arb]:
     return tops
 
 
-def _variation(branch: Branch, kappa: arb, ends: tuple[arb, arb]) -> arb:
+def _variation(branch: ProofBranch, kappa: arb, ends: tuple[arb, arb]) -> arb:
     """Bound of the total variation of e^{W - z} r^kappa/q with its jumps, by cells."""
     start, end = ends
     step = (end - start) / _VARIATION_CELLS
@@ -531,7 +531,7 @@ def _powers(base: list[acb], count: int) -> list[list[acb]]:
     return powers[:count]
 
 
-class NormalMoments:
+class NormalProofMoments:
     """An unsampled normal loss: log M(s) = mu^2 s (s + 1)/2, so |M(c + it)/M(c)| = e^{-mu^2 t^2/2}."""
 
     def __init__(self, mu_squared: arb, c: arb) -> None:

@@ -79,7 +79,7 @@ def count_outcomes(sizes: Sequence[tuple[int, int]]) -> int:
     return math.prod(math.comb(draws + outcomes - 1, draws) for outcomes, draws in sizes)
 
 
-class Composition:
+class SumsOfOutcomes:
     """All sums of losses, sorted, and what P and Q have of the larger ones: good for every epsilon."""
 
     def __init__(self, laws: Sequence[tuple[Sequence[Point], int]]) -> None:

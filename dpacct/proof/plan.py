@@ -24,9 +24,9 @@ from dpacct.vocabulary import Adjacency
 from .balls import ball, demand
 from .effort import spend
 from .law import Law, add, back, coin, exchange, plain, read, remove
-from .moments import Moments, NormalMoments
+from .moments import NormalProofMoments, ProofMoments
 from .outcomes import Point, count_outcomes, folded
-from .rule import Rule
+from .rule import QuadratureRule
 
 _FEW_LISTED = 400  # losses of a composition that is sampled as a whole
 
@@ -98,12 +98,12 @@ class Step:
         """P-mass of the largest loss, where that is finite; a lower bound of it is enough."""
         return self.law().top() if self.ceiling().is_finite() else arb(0)
 
-    def prepare(self, c: arb, rule: Rule | None) -> Moments | NormalMoments:
+    def prepare(self, c: arb, rule: QuadratureRule | None) -> ProofMoments | NormalProofMoments:
         """The step ready for the line Re s = c."""
         if rule is None:
             demand(self.normal, "a law without nodes")
-            return NormalMoments(ball(self.mu_squared), c)
-        return Moments(self.law(), c, rule)
+            return NormalProofMoments(ball(self.mu_squared), c)
+        return ProofMoments(self.law(), c, rule)
 
 
 def nothing_stated() -> LossDistribution:
@@ -112,7 +112,7 @@ def nothing_stated() -> LossDistribution:
 
 
 @dataclass(frozen=True)
-class Nested(Step):
+class NestedPlan(Step):
     """A plan on one held sample, or under one coin: composed first, then sampled as a whole."""
 
     parts: tuple[tuple[Step, int], ...] = ()
@@ -176,7 +176,7 @@ class Nested(Step):
 
 def _apart(step: Step) -> bool:
     """Return whether its losses are neither listed nor branches."""
-    return step.tabled or (isinstance(step, Nested) and not step.listed)
+    return step.tabled or (isinstance(step, NestedPlan) and not step.listed)
 
 
 def on_grid(laws: Laws) -> bool:
@@ -188,11 +188,11 @@ def on_grid(laws: Laws) -> bool:
     return any(_apart(step) and not (step.tabled and alone) for step, _ in laws)
 
 
-def held_sample(laws: Laws) -> Nested | None:
+def held_sample(laws: Laws) -> NestedPlan | None:
     """The plan's only release, where that is on one held sample and runs more than can be listed."""
     (step, count), *others = laws
-    held = isinstance(step, Nested) and count == 1 and not others and not step.listed
-    return step if held and isinstance(step, Nested) else None
+    held = isinstance(step, NestedPlan) and count == 1 and not others and not step.listed
+    return step if held and isinstance(step, NestedPlan) else None
 
 
 def what_runs(laws: Laws, epsilon: arb, bound: arb) -> tuple[Laws, arb, arb]:
@@ -313,7 +313,7 @@ def _around(
     steps = []
     for k in range(max(len(ways), len(sides))):
         how, laws = ways[min(k, len(ways) - 1)], sides[min(k, len(sides) - 1)]
-        steps.append(Nested(nothing_stated, (), how, leaf.sampler.rate, None, laws))
+        steps.append(NestedPlan(nothing_stated, (), how, leaf.sampler.rate, None, laws))
     return tuple(steps)
 
 

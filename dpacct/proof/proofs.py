@@ -16,8 +16,8 @@ from dpacct.errors import InvalidArgument
 
 from .balls import Enclosure, Unsound, ball, demand, positive, precision, whole
 from .closed import (
-    Lattice,
     Period,
+    TabulatedPeriod,
     chernoff,
     closed_form,
     discrete,
@@ -26,9 +26,9 @@ from .closed import (
     top_outcome,
 )
 from .effort import CLOSED, PERIOD, READ, RULE, spend, spend_on, spend_on_line
-from .far_draws import FarDraws, Split, Window
-from .line import Contour, LessAtoms, Line, Terms, prepared
-from .plan import Laws, Nested, held_sample
+from .far_draws import FarDraws, SharpWindow, Split
+from .line import Contour, LessAtoms, TabulatedLine, Terms, prepared
+from .plan import Laws, NestedPlan, held_sample
 from .rule import Rules, rules_from_json
 
 CEILING, CLOSED_FORM, EDGE, BOUND = "ceiling", "closed", "largest loss", "moment bound"
@@ -60,7 +60,7 @@ class Proof:
             self._at = _proved(laws, evidence)
 
     @classmethod
-    def on_sample(cls, sample: Nested, inside: Proof) -> Proof:
+    def on_sample(cls, sample: NestedPlan, inside: Proof) -> Proof:
         """Prove a plan that is this one release by the proof of what runs on it."""
         proof = cls.__new__(cls)
         proof._bits, proof._at = inside._bits, _on_sample(sample, inside._at)
@@ -97,7 +97,7 @@ def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
             atoms = sum(len(step.law().atoms) for step, _ in outcomes)
             spend_on(PERIOD, period.nodes)
             spend_on(RULE, atoms)
-            lattice = Lattice(outcomes, period)
+            lattice = TabulatedPeriod(outcomes, period)
             return lambda e: (_read(lattice, e)[0], {})
         case "contour" | "contour less atoms":
             line = _line(laws, evidence)
@@ -108,7 +108,7 @@ def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
     raise InvalidArgument(f"no proof of form {evidence['form']!r}", argument="certificate")
 
 
-def _on_sample(sample: Nested, inside: Callable[[arb], Reading]) -> Callable[[arb], Reading]:
+def _on_sample(sample: NestedPlan, inside: Callable[[arb], Reading]) -> Callable[[arb], Reading]:
     """Theorem 19: delta of what runs on the sample, at another epsilon."""
 
     def at(epsilon: arb) -> Reading:
@@ -145,17 +145,17 @@ def _tilted(evidence: Evidence) -> tuple[float, Rules]:
     return evidence["c"], rules_from_json(evidence["rules"])
 
 
-def _line(laws: Laws, evidence: Evidence) -> Line:
+def _line(laws: Laws, evidence: Evidence) -> TabulatedLine:
     contour, rules = Contour(**evidence["contour"]), rules_from_json(evidence["rules"])
     steps = prepared(laws, rules, contour.c)
     nodes = sum(law.node_count for law, _ in steps)
     spend_on_line(nodes, contour.count, len(steps))
-    return (LessAtoms if evidence.get("form") == LESS_ATOMS else Line)(steps, contour)
+    return (LessAtoms if evidence.get("form") == LESS_ATOMS else TabulatedLine)(steps, contour)
 
 
 def _far_draws(laws: Laws, evidence: Evidence) -> FarDraws:
     demand(whole(evidence["which"], 0, len(laws) - 1), "a law that the plan has not")
-    split = Split(laws, evidence["which"], Window(**evidence["window"]))
+    split = Split(laws, evidence["which"], SharpWindow(**evidence["window"]))
     fars = [row["far"] for row in (*evidence["lines"], *evidence["bounds"])]
     demand(all(whole(far, 0) for far in fars) and len({*fars}) == len(fars), "these far draws")
     lines = {row["far"]: _line(split.pieces(row["far"]), row) for row in evidence["lines"]}
@@ -163,7 +163,9 @@ def _far_draws(laws: Laws, evidence: Evidence) -> FarDraws:
     return FarDraws(split, lines, bounds, _tilted(evidence["rest"]))
 
 
-def _read(proof: Line | Lattice | FarDraws, epsilon: arb, failing: arb = _NONE) -> Reading:
+def _read(
+    proof: TabulatedLine | TabulatedPeriod | FarDraws, epsilon: arb, failing: arb = _NONE
+) -> Reading:
     spend_on(READ, proof.node_count)
     terms = proof.terms(epsilon)
     return Enclosure.of(failing + proof.delta(epsilon, terms)), terms

@@ -10,13 +10,13 @@ from typing import Any
 from flint import arb
 
 from .balls import MOST_TERMS, demand, positive, real, whole
-from .law import Branch
+from .law import ProofBranch
 
 MOST_NODES = 5000
 
 
 @dataclass(frozen=True)
-class Grid:
+class PointRow:
     """Points start + k step, k = 0 .. count, of plain losses; floats stand for their exact binary values."""
 
     start: float
@@ -90,7 +90,7 @@ class BranchRule:
     """The nodes of one branch, and the cells of the layers below its density."""
 
     nodes: LineRule | PanelRule
-    cells: tuple[Grid, ...]
+    cells: tuple[PointRow, ...]
 
     def __post_init__(self) -> None:
         """Refuse a cell that counts twice; raises `Unsound`."""
@@ -99,12 +99,12 @@ class BranchRule:
 
 
 @dataclass(frozen=True)
-class Rule:
+class QuadratureRule:
     """The rules of a law's branches, and if asked for, a shift `lift` and cells for damping, eq. (8)."""
 
     branches: tuple[BranchRule, ...]
     lift: float = 0.0
-    damped: tuple[Grid, ...] = ()
+    damped: tuple[PointRow, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse a line shifted to the other side; raises `Unsound`."""
@@ -119,7 +119,7 @@ class Rule:
             grid.count for grid in cells
         )
 
-    def fits(self, branches: Sequence[Branch]) -> bool:
+    def fits(self, branches: Sequence[ProofBranch]) -> bool:
         """Return whether every branch has nodes of its kind, from its start on, and cells within its ends."""
         if len(branches) != len(self.branches):
             return False
@@ -140,18 +140,18 @@ class Rule:
         return {"branches": branches, "lift": self.lift, "damped": damped}
 
     @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> Rule:
+    def from_json(cls, fields: dict[str, Any]) -> QuadratureRule:
         """Read what `to_json` wrote; raises where that is no rule."""
         branches = []
         for row in fields["branches"]:
             kind = LineRule if "shift" in row["nodes"] else PanelRule
-            cells = tuple(Grid(**cells) for cells in row["cells"])
+            cells = tuple(PointRow(**cells) for cells in row["cells"])
             branches.append(BranchRule(kind(**row["nodes"]), cells))
-        damped = tuple(Grid(**cells) for cells in fields["damped"])
+        damped = tuple(PointRow(**cells) for cells in fields["damped"])
         return cls(tuple(branches), fields["lift"], damped)
 
 
-def _fits(branch: Branch, rule: BranchRule) -> bool:
+def _fits(branch: ProofBranch, rule: BranchRule) -> bool:
     within = all(
         (branch.start is None or arb(cells.start) >= branch.start)
         and (branch.end is None or cells.points()[-1] <= branch.end)
@@ -165,12 +165,12 @@ def _fits(branch: Branch, rule: BranchRule) -> bool:
     return within and bool(end > branch.start)
 
 
-def has_panels(rule: Rule | None) -> bool:
+def has_panels(rule: QuadratureRule | None) -> bool:
     """Return whether some branch is cut into panels, whose error grows with the frequency."""
     return rule is not None and any(isinstance(branch.nodes, PanelRule) for branch in rule.branches)
 
 
-Rules = Sequence[Rule | None]
+Rules = Sequence[QuadratureRule | None]
 """Each law's; None where there is nothing to choose."""
 
 
@@ -179,6 +179,6 @@ def rules_to_json(rules: Rules) -> list[dict[str, Any] | None]:
     return [None if rule is None else rule.to_json() for rule in rules]
 
 
-def rules_from_json(rows: Sequence[dict[str, Any] | None]) -> list[Rule | None]:
+def rules_from_json(rows: Sequence[dict[str, Any] | None]) -> list[QuadratureRule | None]:
     """Read what `rules_to_json` wrote."""
-    return [None if fields is None else Rule.from_json(fields) for fields in rows]
+    return [None if fields is None else QuadratureRule.from_json(fields) for fields in rows]

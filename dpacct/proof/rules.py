@@ -14,10 +14,10 @@ import numpy as np
 from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats
 
-from .far_draws import Window, Windowed
-from .law import Branch, Weight
+from .far_draws import SharpWindow, Windowed
+from .law import ProofBranch, Weight
 from .plan import Step
-from .rule import BranchRule, Grid, LineRule, PanelRule, Rule
+from .rule import BranchRule, LineRule, PanelRule, PointRow, QuadratureRule
 
 _CELLS = 48
 _FINE_CELLS = 240
@@ -47,7 +47,7 @@ class Wanted(NamedTuple):
 class View:
     """A branch in floats."""
 
-    def __init__(self, branch: Branch) -> None:
+    def __init__(self, branch: ProofBranch) -> None:
         shape = branch.weight if isinstance(branch.weight, Windowed) else None
         weight = branch.weight if shape is None else shape.base
         assert isinstance(weight, Weight)
@@ -63,7 +63,7 @@ class View:
         self.window, self.far = None, shape is not None and shape.far
         if shape is not None:
             near, end = (self.place(float(z.mid())) for z in (shape.near, shape.end))
-            self.window = Window(near, end, float(shape.width.mid()) / self.mu)
+            self.window = SharpWindow(near, end, float(shape.width.mid()) / self.mu)
         self.growth = 1.0 if self.window is None else 1.0 + self.window.width**-2
 
     def place(self, z: float) -> float:
@@ -91,14 +91,14 @@ class View:
         tilts = (wanted.low, wanted.c, wanted.high)
         return [tilt + 1.0 if self.favoured else -tilt for tilt in tilts]
 
-    def grid(self, start: float, end: float, count: int) -> Grid:
+    def grid(self, start: float, end: float, count: int) -> PointRow:
         """Even cells of plain losses, a hair within both ends."""
         low, high = self.loss(start), self.loss(end)
         hair = 1e-9 * (high - low)
-        return Grid(low + hair, (high - low - 2.0 * hair) / count, count)
+        return PointRow(low + hair, (high - low - 2.0 * hair) / count, count)
 
 
-def _log_window(window: Window, far: bool, x: Floats) -> Floats:
+def _log_window(window: SharpWindow, far: bool, x: Floats) -> Floats:
     from scipy.special import log_ndtr
 
     near = log_ndtr((window.near - x) / window.width)
@@ -109,7 +109,7 @@ def _log_window(window: Window, far: bool, x: Floats) -> Floats:
     return np.asarray(np.minimum(rising, falling))
 
 
-def propose_rule(law: Step, wanted: Wanted) -> tuple[Rule | None, float]:
+def propose_rule(law: Step, wanted: Wanted) -> tuple[QuadratureRule | None, float]:
     """A rule for the law, and the nats that its own cancellation costs; None: nothing to choose."""
     if law.normal:
         return None, 0.0
@@ -121,7 +121,9 @@ def propose_rule(law: Step, wanted: Wanted) -> tuple[Rule | None, float]:
         for view in views:
             shift, grid = _damping(view, wanted)
             damped += [grid] if grid is not None else []
-    return Rule(tuple(rule for rule, _ in chosen), shift if damped else 0.0, tuple(damped)), lift
+    return QuadratureRule(
+        tuple(rule for rule, _ in chosen), shift if damped else 0.0, tuple(damped)
+    ), lift
 
 
 def _branch_rule(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
@@ -215,7 +217,9 @@ def scan(low: float, high: float) -> Floats:
     return np.unique(np.concatenate((near, np.linspace(low, high, 20_000))))
 
 
-def segments(view: View, x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[Grid, ...]:
+def segments(
+    view: View, x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]
+) -> tuple[PointRow, ...]:
     """A grid of cells on each stretch of kept points, all together few."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], kept.astype(np.int8), [0]))))
     ends: list[tuple[float, float]] = []
@@ -231,7 +235,7 @@ def segments(view: View, x: Floats, kept: np.ndarray[Any, np.dtype[np.bool_]]) -
     return tuple(grids[:4])
 
 
-def _damping(view: View, wanted: Wanted) -> tuple[float, Grid | None]:
+def _damping(view: View, wanted: Wanted) -> tuple[float, PointRow | None]:
     """A shift and cells for the damped bound, eq. (8): few steps, or far draws, of which there are few."""
     limit = 1.4 / view.mu if view.rate < 1.0 else math.inf
     power = view.powers(wanted)[1]

@@ -30,10 +30,10 @@ from .floats import (
     totals,
 )
 from .line import Contour, Steps, prepared
-from .moments import Moments
+from .moments import ProofMoments
 from .plan import Laws
 from .proofs import BOUND, LATTICE, LESS_ATOMS, LINE
-from .rule import Rule, has_panels, rules_to_json
+from .rule import QuadratureRule, has_panels, rules_to_json
 from .rules import Wanted, propose_rule
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
@@ -181,9 +181,11 @@ class Seeker:
         yield self.place.fitted(aim)
 
 
-def propose_rules(laws: Laws, wanted: Wanted, spare: int = _SPARE) -> tuple[list[Rule | None], int]:
+def propose_rules(
+    laws: Laws, wanted: Wanted, spare: int = _SPARE
+) -> tuple[list[QuadratureRule | None], int]:
     """Rules for the laws that occur, None for the others, and the bits they take."""
-    rules: list[Rule | None] = []
+    rules: list[QuadratureRule | None] = []
     bits = most = spare + math.ceil(wanted.nats / math.log(2.0))
     with precision(bits), searching():
         for law, count in laws:
@@ -245,7 +247,7 @@ def _nodes(
     try:
         return *count_nodes(height, step, aim, deficit), False
     except NotCertified:
-        if not isinstance(lonely, Moments) or not lonely.law.atoms:
+        if not isinstance(lonely, ProofMoments) or not lonely.law.atoms:
             raise
     draws = steps[0][1]
     v, atoms, whole = (float(x) for x in (lonely.variation(), lonely.atoms_at_c(), lonely.at_c))

@@ -16,7 +16,7 @@ from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure
 from .check import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
-from .direction import Direction, Engine, OnSample, ready
+from .direction import FloatAnswers, ProofDirection, ReleaseOnSample, ready
 from .effort import GRID, TooCostly, foresee, insisted
 from .plan import read_plan
 
@@ -39,7 +39,7 @@ def _joined(safe: Certified, short: Certified) -> list[Claim]:
     return claims + [claim for claim in short.claims if claim.relation != AT_MOST]
 
 
-class Plan:
+class ProofPlan:
     """A plan under one adjacency, ready for questions.
 
     `upper` and `lower` are the fast engine's answers, one for each direction: where a search starts.
@@ -49,8 +49,8 @@ class Plan:
         self,
         node: Node,
         adjacency: Adjacency,
-        upper: Sequence[Engine],
-        lower: Sequence[Engine] | None,
+        upper: Sequence[FloatAnswers],
+        lower: Sequence[FloatAnswers] | None,
     ) -> None:
         self.text, self.adjacency, self.side = node.to_json(), adjacency, "upper"
         self._laws, self._engines = read_plan(node, adjacency), (upper, lower or upper)
@@ -68,10 +68,10 @@ class Plan:
         sides, meshed = self._laws, self._meshed
         pairs = zip(sides.upper, upper, strict=True)
         self.upper = [ready(a, b, meshed=meshed) for a, b in pairs]
-        self.lower: list[Direction] | None = None
+        self.lower: list[ProofDirection] | None = None
         realised = sides.upper if sides.lower is None and meshed else sides.lower
         if realised is not None:
-            self.lower = below = list[Direction]()
+            self.lower = below = list[ProofDirection]()
             # the proof may be of other realised directions than the engine knows: still a lower end
             for k, laws in enumerate(realised):
                 engine = lower[k] if k < len(lower) else None
@@ -82,7 +82,7 @@ class Plan:
         try:
             return ask()
         except NotCertified:
-            nested = any(isinstance(way, OnSample) for way in self.upper)
+            nested = any(isinstance(way, ReleaseOnSample) for way in self.upper)
             if (self.lower is None and not nested) or self._meshed:
                 raise
             with suppress(TooCostly):
@@ -93,7 +93,7 @@ class Plan:
         self._direct()
         return ask()
 
-    def half(self, side: str) -> Plan:
+    def half(self, side: str) -> ProofPlan:
         """The plan with its dominating pairs only, or its realised ones only, in the place of both."""
         half = copy.copy(self)
         if side == "lower" and self.lower is not None:
@@ -102,7 +102,13 @@ class Plan:
         return half
 
     def _claim(
-        self, side: str, k: int, direction: Direction, epsilon: Fraction, relation: str, bound: str
+        self,
+        side: str,
+        k: int,
+        direction: ProofDirection,
+        epsilon: Fraction,
+        relation: str,
+        bound: str,
     ) -> Claim:
         contour = str(direction.evidence["form"]).startswith("contour")
         return Claim(
@@ -136,7 +142,12 @@ class Plan:
         return Certified(below.lower, above.upper, _joined(above, below))
 
     def _largest(
-        self, side: str, directions: list[Direction], epsilon: Fraction, width: float, digits: int
+        self,
+        side: str,
+        directions: list[ProofDirection],
+        epsilon: Fraction,
+        width: float,
+        digits: int,
     ) -> Certified:
         """The larger delta of several directions; a cheap bound settles those clearly below."""
         for direction in directions:
@@ -208,7 +219,7 @@ class Plan:
     def _root(
         self,
         side: str,
-        directions: list[Direction],
+        directions: list[ProofDirection],
         target: Fraction,
         width: float,
         which: Sequence[int] = (),
@@ -260,7 +271,7 @@ class Plan:
         return Certified(low, high, claims)
 
 
-def _starts(direction: Direction, target: Fraction) -> list[float]:
+def _starts(direction: ProofDirection, target: Fraction) -> list[float]:
     """Guesses, the likeliest first; where floats have none, one by bisection among proven answers."""
     guesses = [x for x in direction.float_epsilons(ln(target)) if math.isfinite(x)]
     if guesses:
@@ -274,7 +285,7 @@ def _starts(direction: Direction, target: Fraction) -> list[float]:
     return [10.0**high]
 
 
-def _meets(direction: Direction, epsilon: Fraction, target: Fraction) -> bool:
+def _meets(direction: ProofDirection, epsilon: Fraction, target: Fraction) -> bool:
     """Return whether the target is proven to be met; False where nothing is."""
     with suppress(NotCertified):
         return direction.decide(epsilon, target) is True
@@ -282,7 +293,7 @@ def _meets(direction: Direction, epsilon: Fraction, target: Fraction) -> bool:
 
 
 def _crossing(
-    direction: Direction, guesses: Sequence[float], target: Fraction, width: float
+    direction: ProofDirection, guesses: Sequence[float], target: Fraction, width: float
 ) -> tuple[Fraction, Fraction]:
     """`_crossing_near` the first of the guesses near which there is a proof."""
     for guess in guesses[:-1]:
@@ -292,7 +303,7 @@ def _crossing(
 
 
 def _crossing_near(
-    direction: Direction, guess: float, target: Fraction, width: float
+    direction: ProofDirection, guess: float, target: Fraction, width: float
 ) -> tuple[Fraction, Fraction]:
     """Two epsilons, one proven too small and one proven large enough, a relative `width` apart."""
     edge = direction.ceiling()
@@ -353,7 +364,7 @@ def _short(value: Fraction, width: float) -> Fraction:
     return Fraction(decimal(value, digits, up=True))
 
 
-def _slope(build: Callable[[Fraction], Plan], x: float, epsilon: float) -> float:
+def _slope(build: Callable[[Fraction], ProofPlan], x: float, epsilon: float) -> float:
     """About d log delta/d log x, by the fast engine; 0 where it is not known."""
     step = 1e-4
     ends = [build(Fraction(x * factor)).float_log_delta(epsilon) for factor in (1.0, 1.0 + step)]
@@ -362,7 +373,7 @@ def _slope(build: Callable[[Fraction], Plan], x: float, epsilon: float) -> float
 
 
 def boundary(
-    build: Callable[[Fraction], Plan],
+    build: Callable[[Fraction], ProofPlan],
     guess: float,
     epsilon: Fraction,
     target: Fraction,
@@ -383,7 +394,7 @@ def boundary(
 
 
 def _boundary(
-    build: Callable[[Fraction], Plan],
+    build: Callable[[Fraction], ProofPlan],
     guess: float,
     epsilon: Fraction,
     target: Fraction,
@@ -417,7 +428,7 @@ def _boundary(
 
 
 def whole_boundary(
-    build: Callable[[int], Plan], guess: int, epsilon: Fraction, target: Fraction
+    build: Callable[[int], ProofPlan], guess: int, epsilon: Fraction, target: Fraction
 ) -> Certified:
     """The largest whole number proven to meet a target, and one above it proven not to.
 
@@ -450,6 +461,6 @@ def whole_boundary(
     raise NotCertified(f"no whole number near {high} is proven to miss the target")
 
 
-def _misses(plan: Plan, epsilon: Fraction, target: Fraction) -> bool:
+def _misses(plan: ProofPlan, epsilon: Fraction, target: Fraction) -> bool:
     """Return whether the engine has the realised pairs miss a target."""
     return plan.half("lower").float_log_delta(float(epsilon)) > ln(target)

@@ -9,9 +9,9 @@ from flint import acb, arb
 from dpacct.pld.loss import laplace
 from dpacct.pld.loss import normal as normal_law
 from dpacct.proof.law import add, exchange, plain, remove
-from dpacct.proof.moments import Moments
+from dpacct.proof.moments import ProofMoments
 from dpacct.proof.plan import Step
-from dpacct.proof.rule import BranchRule, Grid, LineRule, PanelRule, Rule
+from dpacct.proof.rule import BranchRule, LineRule, PanelRule, PointRow, QuadratureRule
 
 NAMES = {plain: "plain", remove: "remove", add: "add", exchange: "symmetric"}
 
@@ -43,10 +43,10 @@ def size(step: Step) -> float:
     return math.sqrt(step.mu_squared)
 
 
-def grid(step: Step, start: float, width: float, count: int) -> Grid:
+def grid(step: Step, start: float, width: float, count: int) -> PointRow:
     """Cells given in deviations of the noise under Q."""
     mu = size(step)
-    return Grid(mu * start - mu * mu / 2, mu * width, count)
+    return PointRow(mu * start - mu * mu / 2, mu * width, count)
 
 
 def nodes(step: Step, shift: float, width: float, low: float, high: float) -> LineRule:
@@ -56,7 +56,7 @@ def nodes(step: Step, shift: float, width: float, low: float, high: float) -> Li
     return LineRule(mu * shift, mu * width, *ends)
 
 
-def fine_rule(step: Step, tilt: float) -> Rule:
+def fine_rule(step: Step, tilt: float) -> QuadratureRule:
     """A rule far better than any test needs."""
     sigma = 1 / size(step)
     shift = min(0.3 * sigma, 1.0)
@@ -64,24 +64,24 @@ def fine_rule(step: Step, tilt: float) -> Rule:
     line = nodes(step, shift, width, -22.0, 22 + (tilt + 3) / sigma)
     far = grid(step, -9.0, 0.1, int(180 + 10 * (tilt + 3) / sigma))
     branch = BranchRule(line, (grid(step, -6.0, 0.25, 60),))
-    return Rule((branch,), min(1.2 * sigma, 2.5) / sigma, (far,))
+    return QuadratureRule((branch,), min(1.2 * sigma, 2.5) / sigma, (far,))
 
 
-def fine(step: Step, tilt: float) -> Moments:
+def fine(step: Step, tilt: float) -> ProofMoments:
     """The step with such a rule."""
     return prepared(step, tilt, fine_rule(step, tilt))
 
 
-def prepared(step: Step, tilt: float, rule: Rule) -> Moments:
+def prepared(step: Step, tilt: float, rule: QuadratureRule) -> ProofMoments:
     """The step ready for a line."""
     result = step.prepare(arb(tilt), rule)
-    assert isinstance(result, Moments)
+    assert isinstance(result, ProofMoments)
     return result
 
 
 def panels(
     step: Step, each: int, count: int, rho: float, ends: tuple[float, ...] = (), cells: int = 40
-) -> Rule:
+) -> QuadratureRule:
     """Panels on every branch, to these ends where a branch has none."""
     results = []
     for k, branch in enumerate(step.law().branches):
@@ -89,12 +89,12 @@ def panels(
         end = float(branch.end.mid()) if branch.end is not None else ends[k]
         start = float(branch.start.mid())
         hair = 1e-9 * (end - start)
-        cut = Grid(start + hair, (end - start - 2 * hair) / cells, cells)
+        cut = PointRow(start + hair, (end - start - 2 * hair) / cells, cells)
         results.append(BranchRule(PanelRule(end, each, count, rho), (cut,)))
-    return Rule(tuple(results))
+    return QuadratureRule(tuple(results))
 
 
-def bare(moments: Moments, t: float) -> acb:
+def bare(moments: ProofMoments, t: float) -> acb:
     """The rule's sum at c + it, without its error."""
     s = acb(moments.c, t)
     return sum(
@@ -103,6 +103,6 @@ def bare(moments: Moments, t: float) -> acb:
     )
 
 
-def at(moments: Moments, t: float) -> acb:
+def at(moments: ProofMoments, t: float) -> acb:
     """M(c + it)."""
     return moments.row(arb(t), 1)[1]

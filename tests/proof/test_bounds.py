@@ -13,10 +13,10 @@ from dpacct.pld.pair import guarantee
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.closed import finite_sum, repeated
 from dpacct.proof.law import Law, add, exchange, plain, remove
-from dpacct.proof.line import Contour, LessAtoms, Line, payoff_peak
+from dpacct.proof.line import Contour, LessAtoms, TabulatedLine, payoff_peak
 from dpacct.proof.moments import flatness
 from dpacct.proof.plan import Step
-from dpacct.proof.rule import LineRule, Rule
+from dpacct.proof.rule import LineRule, QuadratureRule
 from tests.proof.plans import (
     NAMES,
     at,
@@ -59,7 +59,7 @@ def test_inner_step_eq_4(case: tuple[Step, float]) -> None:
                 assert at(coarse, t).overlaps(exact)
 
 
-def with_nodes(rule: Rule, line: LineRule) -> Rule:
+def with_nodes(rule: QuadratureRule, line: LineRule) -> QuadratureRule:
     (branch,) = rule.branches
     return replace(rule, branches=(replace(branch, nodes=line),))
 
@@ -124,13 +124,13 @@ def test_aliasing_eq_2_is_one_sided(case: tuple[Step, float]) -> None:
         spread = float(abs(moments.moment(arb(tilt)).log())) * count + 1.0
         epsilon = arb(0.7 * spread / (tilt + 1))
         reach = 60.0 / max(float(step.rate), 0.02)
-        exact = Line(
+        exact = TabulatedLine(
             [(moments, count)], Contour(tilt, reach / 1200, 1200, 0.4 * tilt, 0.4 * tilt, 2)
         )
         truth = exact.terms(epsilon)["sum"]
         for coarse in (24, 60, 150):
             contour = Contour(tilt, reach / coarse, coarse, 0.3 * tilt, 0.3 * tilt, 2)
-            terms = Line([(moments, count)], contour).terms(epsilon)
+            terms = TabulatedLine([(moments, count)], contour).terms(epsilon)
             gap = terms["sum"] - truth
             rounding = arb(truth) * 1e-20
             assert gap > -rounding
@@ -144,9 +144,11 @@ def test_tail_eq_3(case: tuple[Step, float]) -> None:
     with precision(BITS):
         moments = fine(step, tilt)
         h = 2.0 / max(float(step.rate), 0.02) / 20
-        long = Line([(moments, 30)], Contour(tilt, h, 1200, 0.3 * tilt, 0.3 * tilt, 1))
+        long = TabulatedLine([(moments, 30)], Contour(tilt, h, 1200, 0.3 * tilt, 0.3 * tilt, 1))
         for count in (5, 20, 80, 300):
-            short = Line([(moments, 30)], Contour(tilt, h, count, 0.3 * tilt, 0.3 * tilt, 3))
+            short = TabulatedLine(
+                [(moments, 30)], Contour(tilt, h, count, 0.3 * tilt, 0.3 * tilt, 3)
+            )
             left = sum((abs(z) for z in long._table[count + 1 :]), arb(0)) * h / arb.pi()
             assert left <= short._decays
 

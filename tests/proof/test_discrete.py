@@ -19,7 +19,7 @@ from dpacct.plan.composition import Composition
 from dpacct.proof import outcomes
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.check import prove, sides
-from dpacct.proof.closed import Lattice, Period, finite_sum
+from dpacct.proof.closed import Period, TabulatedPeriod, finite_sum
 from dpacct.proof.floats import FloatLaw
 from dpacct.proof.law import Law, add, exchange, plain, remove
 from dpacct.proof.outcomes import three_losses
@@ -151,7 +151,7 @@ def test_one_period_is_the_whole_sum(name: str, epsilon: Fraction) -> None:
     seeker = LatticeSeeker(steps, [(FloatLaw(step), count) for step, count in steps])
     (evidence,) = seeker.propose(float(epsilon), None, 30.0)
     with precision(evidence["bits"]):
-        lattice = Lattice(steps, Period(**evidence["period"]))
+        lattice = TabulatedPeriod(steps, Period(**evidence["period"]))
     with precision(evidence["bits"] + 64):
         truth = brute([(step.law(), count) for step, count in steps], ball(epsilon))
         for item in (lattice.delta(ball(epsilon)), finite_sum(steps, ball(epsilon))):
@@ -224,7 +224,7 @@ def test_without_the_copies_of_a_coarse_lattice(name: str, monkeypatch: pytest.M
     steps = PLANS["answers"]
     with precision(200):
         truth = finite_sum(steps, ball(epsilon))
-        lattice = Lattice(steps, period)
+        lattice = TabulatedPeriod(steps, period)
         assert lattice.delta(ball(epsilon)).contains(truth)
         ends = [*lattice._ends]
         ends[which] = arb(0)
@@ -236,7 +236,7 @@ def test_without_the_share_of_a_tie(monkeypatch: pytest.MonkeyPatch) -> None:
     """Epsilon as a wide ball around a loss: what the loss adds lies within the charge."""
     steps = PLANS["answers"]
     with precision(200):
-        lattice = Lattice(steps, Period(1.0, 4096, 1.0, 0.5))
+        lattice = TabulatedPeriod(steps, Period(1.0, 4096, 1.0, 0.5))
         near = arb(2, 1e-3)
         below = finite_sum(steps, arb(2) - arb(1e-3))
         assert lattice.delta(near).upper() >= below
@@ -248,7 +248,7 @@ def test_without_the_open_failures(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = PLANS["guarantees of two sizes"]
     with precision(200):
         truth = finite_sum(steps, arb(3))
-        lattice = Lattice(steps, Period(2.0, 4096, 1.0, 0.5))
+        lattice = TabulatedPeriod(steps, Period(2.0, 4096, 1.0, 0.5))
         assert lattice.delta(arb(3)).contains(truth)
         monkeypatch.setattr(lattice, "_escaped", arb(0))
         assert not lattice.delta(arb(3)).overlaps(truth)
@@ -272,7 +272,7 @@ def test_a_period_that_is_made_up_proves_no_falsehood() -> None:
             fields[name] = int(value) if name == "nodes" else value
         try:
             with precision(120):
-                answer = Lattice(steps, Period(**fields)).delta(arb(1.5))
+                answer = TabulatedPeriod(steps, Period(**fields)).delta(arb(1.5))
                 truth = finite_sum(steps, arb(1.5))
         except NotCertified:
             refused += 1

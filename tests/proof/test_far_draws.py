@@ -14,12 +14,12 @@ import dpacct as dp
 from dpacct.plan import certified
 from dpacct.proof.balls import Unsound, precision
 from dpacct.proof.check import check
-from dpacct.proof.far_draws import Draws, FarDraws, Split, Window, given_up
+from dpacct.proof.far_draws import Draws, FarDraws, SharpWindow, Split, given_up
 from dpacct.proof.law import exchange, remove
-from dpacct.proof.line import Contour, Line, prepared
-from dpacct.proof.moments import Moments
+from dpacct.proof.line import Contour, TabulatedLine, prepared
+from dpacct.proof.moments import ProofMoments
 from dpacct.proof.plan import Step
-from dpacct.proof.rule import LineRule, Rule
+from dpacct.proof.rule import LineRule, QuadratureRule
 from dpacct.proof.rules import Wanted, propose_rule
 from dpacct.proof.search import propose_rules
 from dpacct.vocabulary import Strength
@@ -36,7 +36,7 @@ def truth(law: Step, contour: Contour = LONG) -> arb:
     """The whole law on one fine line."""
     wanted = WANTED._replace(frequency=contour.step * contour.count)
     rule = propose_rule(law, wanted)[0]
-    return Line([(law.prepare(arb(TILT), rule), STEPS)], contour).delta(EPSILON)
+    return TabulatedLine([(law.prepare(arb(TILT), rule), STEPS)], contour).delta(EPSILON)
 
 
 def rules_for(split: Split, far: int | None, contour: Contour = LONG) -> list[Any]:
@@ -46,7 +46,7 @@ def rules_for(split: Split, far: int | None, contour: Contour = LONG) -> list[An
 
 def built(
     law: Step,
-    window: Window,
+    window: SharpWindow,
     lines: Sequence[int] = range(STEPS + 1),
     bounds: Sequence[int] = (),
 ) -> FarDraws:
@@ -55,17 +55,17 @@ def built(
     made = {}
     for far in lines:
         rules = rules_for(split, far)
-        made[far] = Line(prepared(split.pieces(far), rules, TILT), LONG)
+        made[far] = TabulatedLine(prepared(split.pieces(far), rules, TILT), LONG)
     settled = {far: (TILT, rules_for(split, far)) for far in bounds}
     rest = [] if split.lone else rules_for(split, None)
     return FarDraws(split, made, settled, (TILT, rest))
 
 
-WINDOWS = [Window(2.0, 9.0, 0.5), Window(3.0, 9.0, 0.25), Window(2.5, 9.0, 0.7)]
+WINDOWS = [SharpWindow(2.0, 9.0, 0.5), SharpWindow(3.0, 9.0, 0.25), SharpWindow(2.5, 9.0, 0.7)]
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda w: f"{w.near}-{w.width}")
-def test_the_parts_add_up_to_the_whole_eq_20(window: Window) -> None:
+def test_the_parts_add_up_to_the_whole_eq_20(window: SharpWindow) -> None:
     with precision(BITS):
         exact = truth(LAW)
         answer = built(LAW, window).delta(EPSILON)
@@ -79,7 +79,7 @@ def test_a_sharp_end_alone() -> None:
         for law in (LAW, HALF):
             exact = truth(law)
             for end in (9.0, 4.0):
-                result = built(law, Window(end, end, 0.5), lines=(0,))
+                result = built(law, SharpWindow(end, end, 0.5), lines=(0,))
                 assert result.delta(EPSILON).overlaps(exact)
 
 
@@ -90,7 +90,10 @@ def misses(far: FarDraws, exact: arb) -> bool:
 def test_without_what_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(BITS):
         exact = truth(LAW)
-        smooth, sharp = built(LAW, Window(2.0, 3.5, 0.5)), built(LAW, Window(3.0, 3.0, 0.5), (0,))
+        smooth, sharp = (
+            built(LAW, SharpWindow(2.0, 3.5, 0.5)),
+            built(LAW, SharpWindow(3.0, 3.0, 0.5), (0,)),
+        )
         for item in (smooth, sharp):
             assert not misses(item, exact)
         monkeypatch.setattr(Split, "given_up", lambda self: arb(0))
@@ -101,7 +104,7 @@ def test_without_what_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_given_up_is_the_mass_beyond() -> None:
     """int phi r Phi((x - end)/w) dx by a fine sum."""
     with precision(100):
-        window = Window(2.0, 3.0, 0.5)
+        window = SharpWindow(2.0, 3.0, 0.5)
         step, total = arb(1) / 50, arb(0)
         for k in range(-500, 700):
             x = k * step
@@ -130,11 +133,11 @@ def test_a_number_left_out_is_no_proof() -> None:
             with pytest.raises((ValueError, AttributeError)):
                 built(LAW, WINDOWS[0], lines)
         with pytest.raises(ValueError, match="left out"):
-            built(LAW, Window(3.0, 3.0, 0.5), (0, 1))
+            built(LAW, SharpWindow(3.0, 3.0, 0.5), (0, 1))
         with pytest.raises(ValueError, match="no far draws"):
             Split(((LAW, STEPS),), -1, WINDOWS[0]).pieces(None)
         with pytest.raises(Unsound, match="far draws"):
-            Window(3.0, 2.0, 0.5)
+            SharpWindow(3.0, 2.0, 0.5)
 
 
 def test_without_what_is_too_much_of_the_symmetric_law_eq_24(
@@ -142,10 +145,10 @@ def test_without_what_is_too_much_of_the_symmetric_law_eq_24(
 ) -> None:
     with precision(BITS):
         exact = truth(HALF)
-        close = built(HALF, Window(5.0, 9.0, 0.4))
+        close = built(HALF, SharpWindow(5.0, 9.0, 0.4))
         assert not misses(close, exact)
         assert close.delta(EPSILON).rad() < exact * 1e-2
-        wide = built(HALF, Window(1.5, 9.0, 0.6))
+        wide = built(HALF, SharpWindow(1.5, 9.0, 0.6))
         assert not misses(wide, exact)
         monkeypatch.setattr(Split, "too_much", lambda self: arb(0))
         assert misses(wide, exact)
@@ -154,29 +157,29 @@ def test_without_what_is_too_much_of_the_symmetric_law_eq_24(
 # --- the rules under a window
 
 
-def parts(window: Window) -> list[Step]:
+def parts(window: SharpWindow) -> list[Step]:
     return [replace(LAW, sampled=Draws(window, far, LAW.sampled)) for far in (False, True)]
 
 
-def fine_rule(part: Step) -> Rule:
+def fine_rule(part: Step) -> QuadratureRule:
     entry = propose_rule(part, WANTED)[0]
     assert entry is not None
     return entry
 
 
-def with_line(rule: Rule, **changes: Any) -> Rule:
+def with_line(rule: QuadratureRule, **changes: Any) -> QuadratureRule:
     (branch,) = rule.branches
     return replace(rule, branches=(replace(branch, nodes=replace(branch.nodes, **changes)),))
 
 
-def line_of(rule: Rule) -> LineRule:
+def line_of(rule: QuadratureRule) -> LineRule:
     line = rule.branches[0].nodes
     assert isinstance(line, LineRule)
     return line
 
 
 @pytest.mark.parametrize("window", WINDOWS, ids=lambda w: f"{w.near}-{w.width}")
-def test_step_cut_and_damping_eq_21_22_23(window: Window) -> None:
+def test_step_cut_and_damping_eq_21_22_23(window: SharpWindow) -> None:
     with precision(BITS):
         for part in parts(window):
             rule = fine_rule(part)
@@ -225,14 +228,14 @@ def test_without_a_bound_of_the_rule_eq_21_22(what: str, monkeypatch: pytest.Mon
             )
         assert part.prepare(arb(TILT), spoilt).at_c.overlaps(exact)
         nothing = arb(0) if what == "cut" else (arb(0), arb(0))
-        monkeypatch.setattr(Moments, what, lambda *_: nothing)
+        monkeypatch.setattr(ProofMoments, what, lambda *_: nothing)
         assert not part.prepare(arb(TILT), spoilt).at_c.overlaps(exact)
 
 
 def test_without_the_lift_of_the_damped_bound_eq_23() -> None:
     """The window's own growth e^{y^2/(2 w^2)} is needed as well as the noise's."""
     with precision(BITS):
-        part = parts(Window(2.0, 9.0, 0.7))[1]
+        part = parts(SharpWindow(2.0, 9.0, 0.7))[1]
         moments = part.prepare(arb(TILT), replace(fine_rule(part), lift=1.2))
         growth = moments.law.branches[0].weight.growth
         gains = []

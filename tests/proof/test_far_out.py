@@ -11,7 +11,16 @@ from dpacct.proof import moments
 from dpacct.proof.balls import precision
 from dpacct.proof.closed import largest_loss, repeated, top_outcome
 from dpacct.proof.far_draws import Windowed
-from dpacct.proof.law import Branch, Law, Weight, exchange, mills_ratio, normal_tail, plain, remove
+from dpacct.proof.law import (
+    Law,
+    ProofBranch,
+    Weight,
+    exchange,
+    mills_ratio,
+    normal_tail,
+    plain,
+    remove,
+)
 from dpacct.proof.moments import beyond, log_size
 from tests.proof.plans import NAMES, normal, panels, prepared, spaced
 
@@ -29,17 +38,17 @@ def test_the_normal_tail_far_out(bits: int) -> None:
         assert 1e-7 * (1 - 1e-13) < mills_ratio(arb(10) ** 7) < 1e-7
 
 
-def branches(draw: random.Random) -> Branch:
+def branches(draw: random.Random) -> ProofBranch:
     """Quadratic or windowed weights, sampled at any rate or not, either direction."""
     square = arb(draw.choice([0.0, draw.uniform(0.05, 2)]))
     weight = Weight(arb(0), arb(draw.uniform(-2, 0.5)), square)
     rate = draw.choice([None, arb(10 ** draw.uniform(-7, -0.02))])
-    branch = Branch(arb(-2), arb(2), weight, rate, draw.random() < 0.5)
+    branch = ProofBranch(arb(-2), arb(2), weight, rate, draw.random() < 0.5)
     if square > 0 and draw.random() < 0.4:
         near = draw.uniform(-1, 1)
         ends = arb(near), arb(near + draw.uniform(0.5, 2))
         window = Windowed(weight, *ends, arb(draw.uniform(0.2, 1)), draw.random() < 0.5)
-        branch = Branch(None, None, window, rate, branch.favoured)
+        branch = ProofBranch(None, None, window, rate, branch.favoured)
     return branch
 
 

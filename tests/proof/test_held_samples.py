@@ -14,7 +14,7 @@ from mpmath import mp, mpf
 import dpacct as dp
 from dpacct.plan import certified
 from dpacct.proof import check
-from dpacct.proof.plan import Nested
+from dpacct.proof.plan import NestedPlan
 
 RESPONSES, ANSWER = 500, "0.1"
 """So many answers are not listed, but added up in closed form."""
@@ -102,9 +102,9 @@ def test_answers_are_proved_by_default_and_checked_twice(plan: dp.Node) -> None:
 # --- sabotage and forgery
 
 
-def changed(monkeypatch: pytest.MonkeyPatch, how: Callable[[Nested, arb, arb], Any]) -> None:
-    right = Nested.inside
-    monkeypatch.setattr(Nested, "inside", lambda self, e: how(self, *right(self, e)))
+def changed(monkeypatch: pytest.MonkeyPatch, how: Callable[[NestedPlan, arb, arb], Any]) -> None:
+    right = NestedPlan.inside
+    monkeypatch.setattr(NestedPlan, "inside", lambda self, e: how(self, *right(self, e)))
 
 
 def test_without_the_factor_delta_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,8 +113,8 @@ def test_without_the_factor_delta_is_too_large(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_without_the_moved_epsilon_delta_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Nested.inside
-    monkeypatch.setattr(Nested, "inside", lambda self, e: (right(self, e)[0], e))
+    right = NestedPlan.inside
+    monkeypatch.setattr(NestedPlan, "inside", lambda self, e: (right(self, e)[0], e))
     assert not holds(ends(dp.Poisson("0.03")(RUNS), "0.7"), by_counting("remove", "0.03", "0.7"))
 
 

@@ -18,7 +18,7 @@ from dpacct.proof.balls import Unsound, ball, precision
 from dpacct.proof.closed import finite_sum
 from dpacct.proof.law import Law, add, back, coin, exchange, plain, remove
 from dpacct.proof.mesh import Cells, Masses, Mesh, Rounded, Rounding
-from dpacct.proof.plan import Nested, Step, nothing_stated
+from dpacct.proof.plan import NestedPlan, Step, nothing_stated
 from tests.proof.plans import NAMES
 
 BITS = 192
@@ -190,7 +190,7 @@ def fresh() -> None:
 
 def listed(parts: tuple[tuple[Step, int], ...], how: object, rate: Fraction) -> Law:
     """The law of a nested step."""
-    return Nested(nothing_stated, (), how, rate, None, parts).law()  # type: ignore[arg-type]
+    return NestedPlan(nothing_stated, (), how, rate, None, parts).law()  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 3), Fraction(9, 10)])
@@ -225,7 +225,7 @@ def test_listed_compositions_agree_with_those_on_a_grid() -> None:
     """A lattice of three losses whose unit the grid's is: exact from both sides but for the last bits."""
     step = Step(guarantee, (Fraction(1), Fraction(1, 50)))
     for how in (remove, back):
-        nested = Nested(nothing_stated, (), how, Fraction(1, 5), None, ((step, 4),))
+        nested = NestedPlan(nothing_stated, (), how, Fraction(1, 5), None, ((step, 4),))
         ends = {}
         for up in (False, True):
             inner = Mesh(up, 0.25, 128, -16, 16, (Cells(-4, 4),))
@@ -369,7 +369,7 @@ def test_random_nested_plans_on_random_grids_are_bounded(seed: int) -> None:
     )
     step = Step(guarantee, (Fraction(round(size, 3)), Fraction(0 if not failing else 1, 50)))
     runs, rounds, how = draw.randint(1, 4), draw.randint(1, 3), draw.choice((remove, back, coin))
-    nested = Nested(nothing_stated, (), how, rate, None, ((step, runs),))
+    nested = NestedPlan(nothing_stated, (), how, rate, None, ((step, runs),))
     for up in (False, True):
         fine, wide = draw.uniform(0.002, 0.05), draw.uniform(0.002, 0.05)
         reach = size * runs + 0.5

@@ -11,8 +11,8 @@ from dpacct.proof import moments
 from dpacct.proof.balls import precision
 from dpacct.proof.closed import repeated
 from dpacct.proof.law import add, remove
-from dpacct.proof.line import Contour, LessAtoms, Line
-from dpacct.proof.moments import Moments
+from dpacct.proof.line import Contour, LessAtoms, TabulatedLine
+from dpacct.proof.moments import ProofMoments
 from dpacct.proof.rule import LineRule
 from tests.proof.plans import fine, fine_rule, grid, nodes, normal, panels, prepared, spaced
 
@@ -23,11 +23,11 @@ TRUTH = "0.00001153786734563273811802852884659580"
 GOOD = Contour(TILT, 0.2, 240, 1.0, 1.0, 3)
 
 
-def enclosure(contour: Contour, moments: Moments) -> arb:
-    return Line([(moments, STEPS)], contour).delta(arb(1.5))
+def enclosure(contour: Contour, moments: ProofMoments) -> arb:
+    return TabulatedLine([(moments, STEPS)], contour).delta(arb(1.5))
 
 
-def with_line(line: LineRule) -> Moments:
+def with_line(line: LineRule) -> ProofMoments:
     rule = fine_rule(STEP, TILT)
     return prepared(STEP, TILT, replace(rule, branches=(replace(rule.branches[0], nodes=line),)))
 
@@ -43,7 +43,7 @@ def test_without_the_aliasing_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(160):
         wide = replace(GOOD, step=0.5, count=90)
         assert enclosure(wide, fine(STEP, TILT)).contains(arb(TRUTH))
-        monkeypatch.setattr(Line, "_alias_factors", lambda self: (arb(0), arb(0)))
+        monkeypatch.setattr(TabulatedLine, "_alias_factors", lambda self: (arb(0), arb(0)))
         assert not enclosure(wide, fine(STEP, TILT)).contains(arb(TRUTH))
 
 
@@ -51,7 +51,7 @@ def test_without_the_tail_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(160):
         short = replace(GOOD, count=12)
         assert enclosure(short, fine(STEP, TILT)).contains(arb(TRUTH))
-        monkeypatch.setattr(Line, "_tail_factor", lambda self: arb(0))
+        monkeypatch.setattr(TabulatedLine, "_tail_factor", lambda self: arb(0))
         assert not enclosure(short, fine(STEP, TILT)).contains(arb(TRUTH))
 
 
@@ -59,7 +59,7 @@ def test_without_the_inner_step_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(160):
         coarse = nodes(STEP, 1.2, 0.75, -21.0, 34.5)
         assert enclosure(GOOD, with_line(coarse)).contains(arb(TRUTH))
-        monkeypatch.setattr(Moments, "step_error", lambda *_: (arb(0), arb(0)))
+        monkeypatch.setattr(ProofMoments, "step_error", lambda *_: (arb(0), arb(0)))
         assert not enclosure(GOOD, with_line(coarse)).contains(arb(TRUTH))
 
 
@@ -75,7 +75,7 @@ def test_without_the_inner_step_bound_of_the_add_direction(
     with precision(160):
         truth = prepared(step, 2.0, rule).at_c
         assert prepared(step, 2.0, spoilt).at_c.contains(truth)
-        monkeypatch.setattr(Moments, "step_error", lambda *_: (arb(0), arb(0)))
+        monkeypatch.setattr(ProofMoments, "step_error", lambda *_: (arb(0), arb(0)))
         assert not prepared(step, 2.0, spoilt).at_c.overlaps(truth)
 
 
@@ -173,7 +173,7 @@ def test_without_the_panels_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     with precision(120):
         contour = Contour(3.0, 0.3, 100, 2.0, 2.0, 0)
         assert less_atoms(contour, 2, 12, 4.0).delta(arb(1.3)).overlaps(exactly())
-        monkeypatch.setattr(Moments, "slack", lambda self, *at: (arb(0), arb(0)))
+        monkeypatch.setattr(ProofMoments, "slack", lambda self, *at: (arb(0), arb(0)))
         monkeypatch.setattr(LessAtoms, "_tail_factor", lambda self: arb(0))
-        monkeypatch.setattr(Line, "_alias_factors", lambda self: (arb(0), arb(0)))
+        monkeypatch.setattr(TabulatedLine, "_alias_factors", lambda self: (arb(0), arb(0)))
         assert not less_atoms(contour, 2, 12, 4.0).delta(arb(1.3)).overlaps(exactly())

@@ -15,9 +15,9 @@ from dpacct.pld.pair import guarantee
 from dpacct.proof import between, closed, line
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.closed import finite_sum
-from dpacct.proof.law import Branch, Law, add, exchange, remove
-from dpacct.proof.line import Contour, LessAtoms, Line
-from dpacct.proof.moments import Moments
+from dpacct.proof.law import Law, ProofBranch, add, exchange, remove
+from dpacct.proof.line import Contour, LessAtoms, TabulatedLine
+from dpacct.proof.moments import ProofMoments
 from dpacct.proof.outcomes import folded, stick
 from dpacct.proof.plan import Step
 from tests.proof.plans import at, fine_rule, grid, normal, panels, prepared, spaced
@@ -25,10 +25,10 @@ from tests.proof.plans import at, fine_rule, grid, normal, panels, prepared, spa
 # --- eq. (1): delta is the integral of M(s) e^{-s eps}/(s (s + 1))
 
 
-def plain_line() -> tuple[Line, arb]:
+def plain_line() -> tuple[TabulatedLine, arb]:
     """Fifty plain Gaussian steps on a line, and the closed form."""
     step = Step(normal_law, (Fraction(1, 16),))
-    line = Line([(step.prepare(arb(2), None), 50)], Contour(2.0, 0.2, 60, 1.0, 1.0, 2))
+    line = TabulatedLine([(step.prepare(arb(2), None), 50)], Contour(2.0, 0.2, 60, 1.0, 1.0, 2))
     return line, Step(normal_law, (Fraction(50, 16),)).one_step(arb(3))
 
 
@@ -56,7 +56,7 @@ def test_with_a_whole_first_node_eq_1() -> None:
 # --- eq. (8): damping
 
 
-def damped(shift: float) -> Moments:
+def damped(shift: float) -> ProofMoments:
     """Two deviations' shift, in the noise's own units, and fine cells."""
     step, tilt = normal(4, Fraction(9, 10)), 0.5
     cells = grid(step, -9.0, (18 + 5 * (tilt + 3)) / 400, 400)
@@ -83,12 +83,12 @@ def test_with_more_damping_than_proven_the_tail_is_too_small_eq_8(
     with precision(160):
         step_moments = damped(3.0)
         short = Contour(0.5, 0.5, 50, 0.3, 0.3, 6)
-        beyond = Line([(step_moments, 2)], replace(short, count=52))._table[51:]
+        beyond = TabulatedLine([(step_moments, 2)], replace(short, count=52))._table[51:]
         left = sum((abs(z) for z in beyond), arb(0)) * arb(short.step) / arb.pi()
-        assert left < Line([(step_moments, 2)], short)._decays
+        assert left < TabulatedLine([(step_moments, 2)], short)._decays
         proven = step_moments.damped
         monkeypatch.setattr(type(step_moments), "deficit", lambda self, t: proven(t) + 3.0**2 / 2)
-        assert left > Line([(step_moments, 2)], short)._decays
+        assert left > TabulatedLine([(step_moments, 2)], short)._decays
 
 
 # --- eq. (9): one step
@@ -130,10 +130,10 @@ def test_one_step_is_its_pieces_eq_9(
         total, result = one_step_by_pieces(step, e), step.one_step(e)
         assert abs(result - total) < 1e-5 * (1 + total)
         smooth = sum((branch.one_step(e) for branch in step.law().branches), arb(0))
-        whole_mass = Branch.mass
+        whole_mass = ProofBranch.mass
         for dropped in (0, 1):
             monkeypatch.setattr(
-                Branch,
+                ProofBranch,
                 "mass",
                 lambda self, low, high, power, dropped=dropped: (
                     whole_mass(self, low, high, power) if power != dropped else arb(0)
