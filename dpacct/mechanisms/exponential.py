@@ -13,7 +13,7 @@ from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
     from dpacct.mechanisms.opaque import ZCDP
-    from dpacct.pld.pair import Moments, Pair, Pairs, Stated
+    from dpacct.pld.pair import Pair, PairMoments, Pairs, Stated
 
 
 class ExponentialMechanism(Mechanism, kind="exponential"):
@@ -66,13 +66,13 @@ class ExponentialMechanism(Mechanism, kind="exponential"):
 
         return adaptive_pairs(float(self.eps0), count)
 
-    def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
+    def moments(self, adjacency: Adjacency) -> tuple[PairMoments, ...]:
         """The largest moments of any single choice, which multiply under adaptive composition."""
         from dpacct.mechanisms.laws.bounded_range import log_worst_moment
-        from dpacct.pld.pair import Moments
+        from dpacct.pld.pair import PairMoments
 
         eta = float(self.eps0)
-        return (Moments(lambda tilts: log_worst_moment(eta, tilts), ceiling=eta),)
+        return (PairMoments(lambda tilts: log_worst_moment(eta, tilts), ceiling=eta),)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The score's sensitivity, which the accountant cannot see."""

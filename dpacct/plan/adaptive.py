@@ -33,7 +33,7 @@ from dpacct.errors import BudgetExceeded, InvalidArgument
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.pld import conversions, roots
-from dpacct.pld.pair import Moments
+from dpacct.pld.pair import PairMoments
 from dpacct.pld.stable import TooFine
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
@@ -98,7 +98,7 @@ def cost(node: Node, orders: tuple[float, ...], adjacency: Adjacency) -> Cost:
     return Cost(tuple(moments), tuple(failures))
 
 
-def _log_moment(way: Sequence[tuple[Moments, int]], s: float) -> float:
+def _log_moment(way: Sequence[tuple[PairMoments, int]], s: float) -> float:
     """log E[e^{sL}] under P given that nothing failed openly, against all of Q; never below 0."""
     total = 0.0
     try:

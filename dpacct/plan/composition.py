@@ -19,18 +19,18 @@ from dpacct.pld import brackets, contour
 from dpacct.pld.interval import Interval
 from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
-from dpacct.pld.operators import Sampled
+from dpacct.pld.operators import SampledLoss
 from dpacct.pld.outcomes import outcomes
-from dpacct.pld.pair import Moments, Pairs, Ways
+from dpacct.pld.pair import PairMoments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
-from dpacct.pld.profile import Profile, Route
+from dpacct.pld.profile import Profile, SkippedReadings
 from dpacct.pld.rare_law import Counted, SampledLaw
 from dpacct.pld.stable import Floats, TooFine, cached_property
 from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
-    from dpacct.pld.rare import Question
+    from dpacct.pld.rare import RareQuestion
 
 
 # relative error of a delta, and of an epsilon, above which another method is asked
@@ -72,7 +72,9 @@ def expected_hits(parts: list[Part]) -> float:
     hits = 0.0
     for law, n in parts:
         chain = law.branches[0].chain if law.branches else ()
-        hits += n * (float(chain[0].rate) if chain and isinstance(chain[0], Sampled) else math.inf)
+        hits += n * (
+            float(chain[0].rate) if chain and isinstance(chain[0], SampledLoss) else math.inf
+        )
     return hits
 
 
@@ -99,11 +101,11 @@ class LowSampling:
         return cls(laws, expected_hits(parts), ways.pop())
 
     @cached_property
-    def question(self) -> Question:
+    def question(self) -> RareQuestion:
         """The expansion in counts of large losses (imported late: most plans do not need it)."""
-        from dpacct.pld.rare import Question
+        from dpacct.pld.rare import RareQuestion
 
-        return Question(self.laws, reverse=self.exchanged)
+        return RareQuestion(self.laws, reverse=self.exchanged)
 
     @property
     def steps(self) -> float:
@@ -322,8 +324,8 @@ class Direction:
             few = outcomes(merged(self.sources))
             if few is not None:
                 return Profile(lambda at: (few[1].log_deltas(at), np.zeros(at.shape)), every=True)
-            return Profile(Route(self._by_contours), every=True)
-        routes = [Route(self._by_contours), Route(self._by_jumps)]
+            return Profile(SkippedReadings(self._by_contours), every=True)
+        routes = [SkippedReadings(self._by_contours), SkippedReadings(self._by_jumps)]
         # where steps hardly ever touch the record few lines tell
         rare = self.rare
         if rare is not None and (rare.hits < _SOME_HITS or rare.steps > _FEW_STEPS):
@@ -332,7 +334,7 @@ class Direction:
 
     @cached_property
     def _on_grids(self) -> Profile:
-        return Profile(brackets.Ends(merged(self.sources)))
+        return Profile(brackets.CurveEnds(merged(self.sources)))
 
     @cached_property
     def _readings(self) -> contour.Readings:
@@ -477,7 +479,7 @@ class Composition:
     # -- moments ---------------------------------------------------------------------------------
 
     @cached_property
-    def moments(self) -> list[list[tuple[Moments, int]]]:
+    def moments(self) -> list[list[tuple[PairMoments, int]]]:
         """Bounds of the moments of each release, with counts: one list per direction."""
         sides = [(leaf.moments(self.adjacency), n) for leaf, n in self.releases]
         most = max((len(ways) for ways, _ in sides), default=1)
@@ -504,7 +506,7 @@ class Composition:
             result[missing] = self.renyi(float(orders[missing]))
         return result
 
-    def _divergence(self, way: list[tuple[Moments, int]], order: float) -> float:
+    def _divergence(self, way: list[tuple[PairMoments, int]], order: float) -> float:
         s = order - 1.0
         if any(moments.infinite for moments, _ in way):
             return math.inf
@@ -553,7 +555,7 @@ class Composition:
         return tuple(dict.fromkeys(line for pairs, _ in self.pairs for line in pairs.basis))
 
 
-def log_moments(way: Sequence[tuple[Moments, int]], tilts: Floats) -> Floats:
+def log_moments(way: Sequence[tuple[PairMoments, int]], tilts: Floats) -> Floats:
     """log E_P[e^{sL}] of a composition, s > 0: s times the Renyi divergence of order s + 1."""
     total = np.zeros(tilts.shape)
     for moments, count in way:

@@ -21,7 +21,7 @@ from dpacct.plan.composition import Composition
 from dpacct.plan.curve import log_profile
 from dpacct.plan.node import Fields, Leaf, Node, know, nested, read, resolve_adjacency, take
 from dpacct.pld import roots
-from dpacct.pld.pair import Moments, Pair, Pairs
+from dpacct.pld.pair import Pair, PairMoments, Pairs
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class Group(Profiled, kind="group"):
         above = log_profile(_composed(self.node, adjacency), share) + factor
         return np.asarray(np.minimum(above + 1e-13 * (1.0 + np.abs(factor)), 0.0))
 
-    def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
+    def moments(self, adjacency: Adjacency) -> tuple[PairMoments, ...]:
         """Bound groups of 2^c by 3^c times the divergence of order 2^c `order` (Mironov 2017, Proposition 2).
 
         For orders from 2 on; below, a divergence is at most that of order 2. Other sizes count as the next
@@ -169,7 +169,7 @@ class Group(Profiled, kind="group"):
             orders = np.maximum(tilts + 1.0, 2.0) * 2**doublings
             return np.asarray(tilts * 3**doublings * plan.renyi_at(orders))
 
-        return (Moments(log_moments),)
+        return (PairMoments(log_moments),)
 
     def sharper(
         self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dpacct.answer import Answer, Answers
     from dpacct.citations import Citation
-    from dpacct.pld.pair import Moments, Pairs, StatedPairs
+    from dpacct.pld.pair import PairMoments, Pairs, StatedPairs
 
     Numbers: TypeAlias = list[Any] | tuple[Any, ...] | NDArray[Any]
 
@@ -463,14 +463,14 @@ class Leaf(Node):
         """The pairs that dominate `count` adaptively chosen releases, each with its count."""
         return [(self.pairs(adjacency), count)]
 
-    def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
+    def moments(self, adjacency: Adjacency) -> tuple[PairMoments, ...]:
         """Bounds of the moments of one release's loss, one per direction."""
-        from dpacct.pld.pair import Moments
+        from dpacct.pld.pair import PairMoments
 
         if not self.has_pairs:
-            return (Moments(lambda tilts: tilts * self.renyi(tilts + 1.0, adjacency)),)
+            return (PairMoments(lambda tilts: tilts * self.renyi(tilts + 1.0, adjacency)),)
         return tuple(
-            Moments(source.log_moments, source.infinite, source.ceiling)
+            PairMoments(source.log_moments, source.infinite, source.ceiling)
             for source in self.pairs(adjacency).upper
         )
 

@@ -18,7 +18,7 @@ from dpacct.plan.composition import Composition
 from dpacct.plan.curve import log_profile
 from dpacct.plan.group import Profiled
 from dpacct.plan.node import Facts, Fields, Leaf, Node, know, nested, read, resolve_adjacency, take
-from dpacct.pld.pair import Moments
+from dpacct.pld.pair import PairMoments
 from dpacct.vocabulary import Adjacency, Assumption, Strength
 
 if TYPE_CHECKING:
@@ -95,14 +95,14 @@ class Parallel(Profiled, kind="parallel"):
         every = [log_profile(Composition(part, word), epsilons) for part in self.parts]
         return np.asarray(np.max(every, axis=0))
 
-    def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
+    def moments(self, adjacency: Adjacency) -> tuple[PairMoments, ...]:
         """The largest of the parts', at each order."""
         plans = [Composition(part, self._checked(adjacency)) for part in self.parts]
 
         def log_moments(tilts: Floats) -> Floats:
             return np.asarray(tilts * np.max([p.renyi_at(tilts + 1.0) for p in plans], axis=0))
 
-        return (Moments(log_moments),)
+        return (PairMoments(log_moments),)
 
     def sharper(
         self, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None

@@ -43,7 +43,7 @@ from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
 from dpacct.pld.loss import gaussian
 from dpacct.pld.nested import merged
-from dpacct.pld.pair import Moments
+from dpacct.pld.pair import PairMoments
 from dpacct.pld.pieces import Sources
 from dpacct.pld.roots import decreasing, halved, minimum
 from dpacct.pld.stable import TooFine, quiet
@@ -133,7 +133,7 @@ class Renyi(Route):
         """Answer by the Rényi order with the best conversion."""
         convert = question.pick(self.at_delta, self.at_epsilon)
 
-        def for_direction(way: list[tuple[Moments, int]]) -> float:
+        def for_direction(way: list[tuple[PairMoments, int]]) -> float:
             def bound(log_s: float) -> float:
                 s = math.exp(log_s)
                 try:

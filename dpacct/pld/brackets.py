@@ -48,7 +48,7 @@ _EXACT = -36.0
 
 
 @dataclass(frozen=True)
-class Question:
+class BracketQuestion:
     """A question about a composition, as the refinement sees it."""
 
     saddle: Callable[[Laws, float], Sum]
@@ -83,10 +83,10 @@ class Beside:
         return cls(log_delta, whole, lost)
 
 
-class Search:
+class LayoutSearch:
     """Layouts refined until a question is answered to its width."""
 
-    def __init__(self, sources: Sources, question: Question) -> None:
+    def __init__(self, sources: Sources, question: BracketQuestion) -> None:
         self._question = question
         self._lattices = Layouts(sources, question.log_delta, question.width)
         self._c = 1.0
@@ -97,7 +97,7 @@ class Search:
         if self._lattices.natural is not None:
             self._tail = _EXACT
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: BracketQuestion) -> None:
         """Put another question about the same composition, keeping laws that are fine enough for it."""
         self._question = question
 
@@ -250,12 +250,12 @@ def log_delta(sources: Sources, epsilon: float, width: float = 1e-4) -> Interval
         return Interval.between(
             below.log_delta(epsilon, upper=False), above.log_delta(epsilon, upper=True)
         )
-    search = Search(sources, _at_epsilon(epsilon, width))
+    search = LayoutSearch(sources, _at_epsilon(epsilon, width))
     return search.beyond(epsilon) or search.bracket()
 
 
-def _at_epsilon(epsilon: float, width: float) -> Question:
-    return Question(
+def _at_epsilon(epsilon: float, width: float) -> BracketQuestion:
+    return BracketQuestion(
         saddle=lambda laws, c: saddle_for_epsilon(laws, epsilon, c),
         log_width=lambda _, beside: min(0.8 * width * beside.whole, 1.0),
         read=lambda upper, lower: _read(upper, lower, epsilon),
@@ -270,13 +270,13 @@ def _at_epsilon(epsilon: float, width: float) -> Question:
 _SPARED = 0.6
 
 
-class Ends:
+class CurveEnds:
     """Upper ends of log delta at many epsilons: few compositions, each read where it is sharp."""
 
     def __init__(self, sources: Sources, width: float = 1e-4) -> None:
         self._sources, self._width = sources, width
         self._listed = outcomes(sources)
-        self._search: Search | None = None
+        self._search: LayoutSearch | None = None
         self._made: list[tuple[Composed, Composed, float, float]] = []  # with width and upper end
         self._past = math.inf
         self._nothing = -math.inf
@@ -307,7 +307,7 @@ class Ends:
             # a finer grid is not affordable: the last one's upper end, farther from where it is sharp
             return min(_read(upper, lower, epsilon)[1] for upper, lower, _, _ in self._made)
         if self._search is None:
-            self._search = Search(self._sources, _at_epsilon(epsilon, self._width))
+            self._search = LayoutSearch(self._sources, _at_epsilon(epsilon, self._width))
         if not self._made:
             past = self._search.beyond(epsilon)
             if past is not None:
@@ -344,7 +344,7 @@ def epsilon(
         result = epsilon(sources, math.log(infinite + 2.0 * slack), width, floor)
     else:
         try:
-            result = Search(sources, _at_delta(log_target, width, floor)).bracket()
+            result = LayoutSearch(sources, _at_delta(log_target, width, floor)).bracket()
         except TooFine:
             if not (floor <= 0.0 and _tells_little(sources, log_target)):
                 raise
@@ -365,7 +365,7 @@ def _tells_little(sources: Sources, log_target: float) -> bool:
     return total <= 0.0 or math.log(total) + 1e-12 <= log_target
 
 
-def _at_delta(log_target: float, width: float, floor: float) -> Question:
+def _at_delta(log_target: float, width: float, floor: float) -> BracketQuestion:
     seen: list[float] = []
 
     def read(upper: Composed, lower: Composed) -> tuple[float, float]:
@@ -412,7 +412,7 @@ def _at_delta(log_target: float, width: float, floor: float) -> Question:
             return 0.0
         return (high - low) / (width * (high - floor)) if high < math.inf else 9.0
 
-    return Question(aimed, log_width, read, met, aim, log_target, width)
+    return BracketQuestion(aimed, log_width, read, met, aim, log_target, width)
 
 
 def _among(listed: tuple[Outcomes, Outcomes], log_target: float, floor: float) -> Interval:

@@ -19,10 +19,10 @@ import numpy as np
 from . import backwards, roots
 from .conversions import gaussian_log_delta, gaussian_slope
 from .interval import Interval
-from .lines import FLOOR, Line, confirmed, line_for
+from .lines import FLOOR, ContourLine, confirmed, line_for
 from .loss import ULPS, gaussian, rounding
 from .moments import Part, Summand, prepare
-from .operators import Sampled
+from .operators import SampledLoss
 from .saddle import FEW, Saddle, Totals, guess, guess_for_epsilon
 from .stable import Floats, TooFine, mixed_loss, quiet
 
@@ -327,7 +327,7 @@ def _log_delta(laws: list[Part], eps: float, tilt: float = 0.0) -> tuple[Interva
 
 def _with_line(
     laws: list[Part], eps: float, tilt: float = 0.0
-) -> tuple[Interval, float, Line | None]:
+) -> tuple[Interval, float, ContourLine | None]:
     """log delta, the saddle point's estimate, and the line used."""
     about = math.nan
     try:
@@ -356,7 +356,7 @@ class Readings:
         self._laws = merged(parts)
         self._law = _single(self._laws)
         self._top = sum(n * law.range[1] for law, n in self._laws)
-        self._lines: list[tuple[float, float, float, Line]] = []
+        self._lines: list[tuple[float, float, float, ContourLine]] = []
         """(epsilon, how far from there, the largest error of a reading, line), by rising epsilons."""
 
     @quiet()
@@ -387,7 +387,7 @@ class Readings:
                     return value, error
         return None
 
-    def _keep(self, eps: float, error: float, line: Line) -> None:
+    def _keep(self, eps: float, error: float, line: ContourLine) -> None:
         t = line.total
         reach = 2.5 * math.sqrt(t.curvature) if line.closed is None else 5.0 / t.c
         insort(self._lines, (eps, reach, max(_SHARED, 8.0 * error), line), key=lambda kept: kept[0])
@@ -512,7 +512,7 @@ def _of_sampled_gaussian(law: Summand, log_target: float, floor: float) -> float
     if branch is None or not branch.whole or branch.square != 1.0 or len(branch.chain) != 1:
         return 0.0
     (operator,) = branch.chain
-    if not isinstance(operator, Sampled):
+    if not isinstance(operator, SampledLoss):
         return 0.0
     rate = float(operator.rate)
     result = _of_gaussian(branch.steep, log_target - math.log(rate), floor)
@@ -582,7 +582,7 @@ def _on_lines(laws: list[Part], log_target: float, floor: float) -> Interval:
     """Newton on lines through saddles that are corrected until a line is good at the answer."""
     c = guess(laws, log_target)
     saddle, aim = Saddle(laws, c), log_target
-    line: Line | None = None
+    line: ContourLine | None = None
     total: Totals[float] | None = None
     for _ in range(5):
         total = saddle.for_log_delta(aim, c)
@@ -604,7 +604,7 @@ def _on_lines(laws: list[Part], log_target: float, floor: float) -> Interval:
     return _on_atoms(saddle, line, max(floor, total.saddle_epsilon), log_target, floor)
 
 
-def _newton(saddle: Saddle, line: Line, log_target: float, floor: float) -> Interval | None:
+def _newton(saddle: Saddle, line: ContourLine, log_target: float, floor: float) -> Interval | None:
     """Newton along one line; None if it leaves the region that the line is good for."""
     total = line.total
     value, width, previous = total.saddle_epsilon, math.sqrt(total.curvature), math.inf
@@ -631,10 +631,12 @@ def _longest(law: Summand) -> float:
     return max((abs(end) for end in law.range if math.isfinite(end)), default=0.0)
 
 
-def _on_atoms(saddle: Saddle, line: Line, at: float, log_target: float, floor: float) -> Interval:
+def _on_atoms(
+    saddle: Saddle, line: ContourLine, at: float, log_target: float, floor: float
+) -> Interval:
     """Root where point masses make kinks: Newton in a bracket, on new lines where the last is far away."""
     low, high = floor, sum(n * law.range[1] for law, n in saddle.parts)
-    made: Callable[[float], Line | None] = lambda eps: line_for(  # noqa: E731
+    made: Callable[[float], ContourLine | None] = lambda eps: line_for(  # noqa: E731
         saddle, saddle.for_epsilon(eps, line.total.c), eps
     )
     value = min(max(at, low), high)

@@ -22,7 +22,7 @@ def sampled(source: Source, rate: float) -> Source:
     return (
         replace(source, of=source.of.sampled(rate))
         if isinstance(source, Cut)
-        else Sampled(source, rate)
+        else SampledSource(source, rate)
     )
 
 
@@ -41,7 +41,7 @@ def mirrored(source: Source, rate: float) -> Source:
         return source
     if isinstance(source, Cut):
         return replace(source, of=source.of.sampled(rate).mirrored())
-    return Mirrored(Sampled(source, rate))
+    return Mirrored(SampledSource(source, rate))
 
 
 # -- of laws that are only known in pieces ----------------------------------------------------
@@ -70,7 +70,7 @@ class Derived(Source):
 
 
 @dataclass(frozen=True)
-class Sampled(Derived):
+class SampledSource(Derived):
     """A source on a sample of this rate, in (0, 1)."""
 
     rate: float
@@ -173,7 +173,7 @@ class Backwards(Derived):
 
 @dataclass(frozen=True)
 class Mirrored(Derived):
-    """C_r of the trade-off function (Dong, Roth, Su 2022, Definition 4.1) of a source that is `Sampled`.
+    """C_r of the trade-off function (Dong, Roth, Su 2022, Definition 4.1) of a `SampledSource`.
 
     The source before sampling must be its own mirror image.
     """

@@ -48,7 +48,7 @@ def dot(a: Floats, b: Floats) -> float:
     return float((a * b).sum())
 
 
-class Cumulants(NamedTuple):
+class GridCumulants(NamedTuple):
     """log of a moment, mean and variance of the tilted losses."""
 
     log_moment: float
@@ -98,11 +98,11 @@ class GridLaw:
         level /= total
         return level, peak + math.log(total)
 
-    def cumulants(self, c: float) -> Cumulants:
+    def cumulants(self, c: float) -> GridCumulants:
         """The cumulants of the finite losses, tilted by c."""
         weights, log_moment = self.tilted(c)
         mean = dot(weights, self.losses)
-        return Cumulants(log_moment, mean, dot(weights, np.square(self.losses - mean)))
+        return GridCumulants(log_moment, mean, dot(weights, np.square(self.losses - mean)))
 
     def log_moments(self, cs: Floats) -> Floats:
         """log of the moment at each tilt."""

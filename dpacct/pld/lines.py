@@ -13,7 +13,7 @@ from .atoms import Atoms, convolved, power, spacing
 from .loss import ULPS
 from .moments import Moments, Summand
 from .returns import Heavy, loud, quiet_between
-from .saddle import FEW, Plan, Saddle, Totals, aliasing, atomic_share, reach
+from .saddle import FEW, Saddle, Totals, VerticalSum, aliasing, atomic_share, reach
 from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
 
 Jumping = tuple[Moments, float, float]  # a law's moments, its count, and how far it jumps
@@ -50,7 +50,7 @@ _SEEN = 24  # places of a line at which its noise is looked at
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
 
-class Line:
+class ContourLine:
     """The integrand on a contour through c, good for every epsilon whose saddle is near.
 
     `closed`: what was taken out, (value, slope) at an epsilon over e^height. `error`: what was left out;
@@ -121,7 +121,7 @@ def _rounding(total: Totals[float], eps: float) -> float:
     return FLOOR + 4e-16 * (abs(total.log_moment) + total.c * (abs(eps) + abs(total.mean)))
 
 
-class EvenLine(Line):
+class EvenLine(ContourLine):
     """The vertical at equal steps; a reading is one exponential and one product with three columns."""
 
     def __init__(
@@ -155,13 +155,15 @@ class EvenLine(Line):
         return height + math.log(value), -moment / value, error + _rounding(t, eps)
 
 
-def even_line(saddle: Saddle, total: Totals[float], eps: float, most: int = 1 << 14) -> Line | None:
+def even_line(
+    saddle: Saddle, total: Totals[float], eps: float, most: int = 1 << 14
+) -> ContourLine | None:
     """The vertical with the step of the aliasing bound; None if it would take more than `most` nodes."""
     c = total.c
     unit = math.sqrt(2.0 * math.pi * total.curvature)
     if not abs(eps - saddle.plan.eps) <= 0.1 / c:
         about, step = aliasing(saddle, c, total.curvature, eps)
-        saddle.plan = Plan(eps, step, reach(saddle, about, step))
+        saddle.plan = VerticalSum(eps, step, reach(saddle, about, step))
     _, step, count = saddle.plan
     for _ in range(5):
         if count > most:
@@ -279,7 +281,7 @@ def _highest(
     return max(candidates)
 
 
-def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> Line | None:
+def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> ContourLine | None:
     """s = c + i tau + lean (sqrt(tau^2 + b^2) - b), tau = a sinh y; None where nothing decays within reach.
 
     The trapezoid rule in y, halved until it settles.
@@ -332,7 +334,7 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
         if change < 1e-12 or stalled:
             error = 10.0 * max(change, min(last, 1e-9)) if stalled else change
             error += _noise(saddle, c, z, np.abs(weight * value) * step) / abs(now)
-            return Line(total, z, weight * step, value, error=error * abs(now), halved=True)
+            return ContourLine(total, z, weight * step, value, error=error * abs(now), halved=True)
         if z.size > _MOST:
             return None
         previous, last = now, change
@@ -396,7 +398,7 @@ class _Own:
         return ratio, atoms
 
 
-def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
+def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | None:
     """prod M_i^{T_i} = A + sum T_i (A/A_i) C_i + R, A of atoms, C_i of densities.
 
     A and the next term are in closed form, R = O(t^-2) on the vertical. Raises `TooFine`.
@@ -436,7 +438,7 @@ def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None
     rounding = 3e-16 * sum(n for _, n in parts)
     if not any(law.branches for law, _ in parts):
         none = np.empty(0, complex)
-        return Line(total, none, none, none, closed, relative=rounding)
+        return ContourLine(total, none, none, none, closed, relative=rounding)
     shares = [
         _Own(law, n, moments, c)
         for (law, n), (moments, _) in zip(parts, saddle.moments, strict=True)
@@ -476,7 +478,7 @@ def atomic_line(saddle: Saddle, total: Totals[float], eps: float) -> Line | None
     weights = np.full(first, step / math.pi, complex)
     weights[0] *= 0.5
     z = 1j * step * np.arange(first)
-    return Line(total, z, weights, np.concatenate(blocks), closed, 0.3 * tail, rounding)
+    return ContourLine(total, z, weights, np.concatenate(blocks), closed, 0.3 * tail, rounding)
 
 
 # -- lattices ----------------------------------------------------------------------------------------
@@ -501,7 +503,7 @@ def lattice_point(losses: Floats, count: float) -> tuple[float, float]:
     return float(point), ULPS * (up * largest - down * least)
 
 
-class PeriodicLine(Line):
+class PeriodicLine(ContourLine):
     """Losses on a lattice of step d: one period of the integrand, at any number of steps.
 
     Summed over all copies of a period, 1/(s (s+1)) becomes two geometric series in e^{-sd} and e^{-(s+1)d}.
@@ -607,7 +609,7 @@ class OddLine(PeriodicLine):
         t = (np.arange(nodes) + 0.5) * (far / nodes)
         line = np.full(nodes, d * far / nodes / math.pi, complex)
         table = np.exp(np.multiply.outer(count - j, log_ratio(t)))
-        Line.__init__(self, total, 1j * t, line, table)
+        ContourLine.__init__(self, total, 1j * t, line, table)
 
     @staticmethod
     def _often(count: float, share: float) -> tuple[Floats, Floats]:
@@ -628,7 +630,7 @@ class OddLine(PeriodicLine):
 # -- which one -----------------------------------------------------------------------------------------
 
 
-def line_for(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
+def line_for(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | None:
     """The contour that resolves this question; None where none does."""
     parts, c = saddle.parts, total.c
     if any(law.stacked is not None for law, _ in parts):
@@ -660,14 +662,14 @@ def line_for(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
     return _beside_atoms(saddle, total, eps) if line is None and felt else line
 
 
-def _beside_atoms(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
+def _beside_atoms(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | None:
     try:
         return atomic_line(saddle, total, eps)
     except TooFine:
         return None
 
 
-def _through_stacks(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
+def _through_stacks(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | None:
     """The vertical, where |M| is nil far out at all frequencies: many atoms are as good as a density."""
     c, t = total.c, 12.0 / math.sqrt(total.variance) * np.geomspace(1.0, 1e4, _FREQUENCIES)
     log_size = np.zeros(t.size)
@@ -689,7 +691,7 @@ def _through_stacks(saddle: Saddle, total: Totals[float], eps: float) -> Line | 
     return line
 
 
-def _of_atoms(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
+def _of_atoms(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | None:
     """A finite sum, one period, or the vertical and its returns; None where these are too many."""
     parts = saddle.parts
     with suppress(TooFine):
@@ -706,7 +708,7 @@ def _of_atoms(saddle: Saddle, total: Totals[float], eps: float) -> Line | None:
     return None
 
 
-def _with_returns(saddle: Saddle, total: Totals[float], eps: float) -> Line:
+def _with_returns(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine:
     """The vertical of atoms without a step in common, with each return of |M| that matters."""
     c = total.c
     step = aliasing(saddle, c, total.curvature, eps)[1]
@@ -738,7 +740,7 @@ def _bare(saddle: Saddle, total: Totals[float], start: float, end: float) -> boo
     return quiet_between(heavy, sd, start, end)
 
 
-def confirmed(saddle: Saddle, line: Line, eps: float) -> bool:
+def confirmed(saddle: Saddle, line: ContourLine, eps: float) -> bool:
     """Return whether a line through another place agrees."""
     t = line.total
     atomless = not any(law.losses.size for law, _ in saddle.parts)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import stable
-from .operators import Blended, Functions, Operator, Reversed, Sampled
+from .operators import Blended, Functions, Operator, Reversed, SampledLoss
 from .scalar import log, pi
 from .stable import Floats, TooFine, cached_property, quiet
 
@@ -158,7 +158,7 @@ class Branch:
         """Places of the axis beside which, off it, the loss is infinite: 1 - r + r e^l = 0 at Im l = pi."""
         places = []
         for k, operator in enumerate(self.chain):
-            if isinstance(operator, Sampled):
+            if isinstance(operator, SampledLoss):
                 rate = float(operator.rate)
                 loss = np.array([math.log1p(-rate) - math.log(rate)])
                 for before in reversed(self.chain[:k]):
@@ -215,9 +215,9 @@ class Branch:
     def sampled(self, rate: Any) -> Branch:
         """(1-r) Q + r P against Q; two in a row are one of the product of the rates."""
         chain = self.chain
-        if chain and isinstance(chain[-1], Sampled):
-            return replace(self, chain=(*chain[:-1], Sampled(chain[-1].rate * rate)))
-        return replace(self, chain=(*chain, Sampled(rate)))
+        if chain and isinstance(chain[-1], SampledLoss):
+            return replace(self, chain=(*chain[:-1], SampledLoss(chain[-1].rate * rate)))
+        return replace(self, chain=(*chain, SampledLoss(rate)))
 
     def blended(self, terms: tuple[tuple[float, float, float], ...]) -> Branch:
         """A blend of several shifts of P against Q."""
@@ -276,7 +276,9 @@ class Branch:
             raise TooFine
         # noise that falls exponentially: what matters lies at an end, or where sampling begins to be felt
         places = [0.0, longest]
-        losses = [0.0] + [-math.log(float(o.rate)) for o in self.chain if isinstance(o, Sampled)]
+        losses = [0.0] + [
+            -math.log(float(o.rate)) for o in self.chain if isinstance(o, SampledLoss)
+        ]
         places += [float(p) for p in ((self.plain_where(np.array(losses)) - x[0]) * sign).tolist()]
         steps = unit * np.concatenate((np.arange(1.0, 33.0), 33.0 * 1.3 ** np.arange(160.0)))
         near = [p + s * steps for p in places for s in (1.0, -1.0)]
@@ -309,7 +311,7 @@ class Branch:
         if self.square and not any(isinstance(o, Blended) for o in self.chain):
             p, q = self._normal_masses
             for operator in self.chain:
-                if isinstance(operator, Sampled):
+                if isinstance(operator, SampledLoss):
                     p = q + float(operator.rate) * (p - q)
                 else:
                     p, q = q, p
@@ -376,7 +378,7 @@ class Branch:
 
     def _graded(self, first: float, last: float, unit: float) -> Floats:
         """Place points from one x to another, dense where a law may have its mass or its loss bends."""
-        bends = [0.0] + [-math.log(float(o.rate)) for o in self.chain if isinstance(o, Sampled)]
+        bends = [0.0] + [-math.log(float(o.rate)) for o in self.chain if isinstance(o, SampledLoss)]
         places = [
             *self.plain_where(np.array(bends)).tolist(),
             *(self._centres if self.square else ()),

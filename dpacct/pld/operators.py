@@ -66,7 +66,7 @@ class Reversed:
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledLoss:
     """(1 - r) Q + r P against Q: l -> log(1 - r + r e^l), log q stays; `rate` in (0, 1)."""
 
     rate: Any  # a Fraction stays exact, for arithmetic that is

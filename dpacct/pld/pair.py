@@ -111,7 +111,7 @@ def _second_moment(source: Source) -> float:
 
 
 @dataclass(frozen=True)
-class Moments:
+class PairMoments:
     """Log moments of one release in one direction; `infinite`: P-mass that moments leave out."""
 
     log_moments: Callable[[Floats], Floats]

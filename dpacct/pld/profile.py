@@ -45,7 +45,7 @@ def _interpolated(nodes: Floats, values: Floats, at: Floats) -> Floats:
     return result
 
 
-class Route:
+class SkippedReadings:
     """Readings that are not tried between two epsilons at which nothing was resolved.
 
     Of many the ends and the middle one are tried first, as what does not resolve takes longest.

@@ -29,16 +29,16 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from .interval import Interval
-from .lines import Line
+from .lines import ContourLine
 from .loss import LossDistribution
 from .moments import SummedMoments
 from .rare_law import Counted, SampledLaw, log_of_any, near
 from .rare_sums import (
     MOST,
     TOLERANCE,
+    GaussRule,
     Index,
     Jumps,
-    Rule,
     cumulants,
     gauss_rule,
     line,
@@ -144,7 +144,7 @@ class Expansion:
     top: float
     near: list[tuple[LossDistribution, float]]
     left_out: float  # log of what is bounded and not computed
-    contours: list[Line] = field(default_factory=list)
+    contours: list[ContourLine] = field(default_factory=list)
     _jumps: Jumps = field(init=False)
 
     def __post_init__(self) -> None:
@@ -155,8 +155,8 @@ class Expansion:
             for law, _ in self.near
         ]
         self._jumps = Jumps([law for law, _ in self.laws], self.level, self.top)
-        self._rules: dict[Index, Rule] = {}
-        self._lines: dict[Index, tuple[Line, float]] = {}  # with the log of what it counts
+        self._rules: dict[Index, GaussRule] = {}
+        self._lines: dict[Index, tuple[ContourLine, float]] = {}  # with the log of what it counts
         self._tabled = False
 
     @property
@@ -164,7 +164,7 @@ class Expansion:
         """The length of the tables of several jumps along the axis of the noise."""
         return self._jumps.span
 
-    def _rule(self, k: Index) -> Rule:
+    def _rule(self, k: Index) -> GaussRule:
         if k not in self._rules:
             parts = [
                 (summand, n - j)
@@ -266,7 +266,7 @@ class Expansion:
         return Reading(whole, slope, error + 4e-16 * (slope * epsilon + abs(whole)), left_out)
 
 
-def _read(line: Line, epsilon: float) -> tuple[float, float, float]:
+def _read(line: ContourLine, epsilon: float) -> tuple[float, float, float]:
     """log of what a line tells, log of minus its derivative, and the relative error."""
     value, slope, error = line.read(epsilon)
     if not error < math.inf:
@@ -392,12 +392,12 @@ def _backwards(laws: Counted, epsilon: float) -> Saddle:
     )
 
 
-class Question:
+class RareQuestion:
     """delta of one direction at any epsilons: what was made for one is used for those close by."""
 
     def __init__(self, laws: Counted, reverse: bool = False) -> None:
         self.laws, self.reverse = laws, reverse
-        self._made: Expansion | Line | None = None
+        self._made: Expansion | ContourLine | None = None
         self._near = (math.inf, -math.inf)
 
     @property
@@ -431,7 +431,7 @@ class Question:
         return result
 
     @staticmethod
-    def _reading(made: Expansion | Line, epsilon: float) -> Reading:
+    def _reading(made: Expansion | ContourLine, epsilon: float) -> Reading:
         if isinstance(made, Expansion):
             return made.read(epsilon)
         log, slope, error = made.read(epsilon)

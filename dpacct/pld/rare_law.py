@@ -18,7 +18,7 @@ import numpy as np
 from .budget import evaluated
 from .loss import LOG_NORMAL, Branch, LossDistribution, gaussian, laplace
 from .moments import Summand
-from .operators import Reversed, Sampled
+from .operators import Reversed, SampledLoss
 from .stable import Floats, TooFine, cached_property, unmixed_loss
 
 Array = Floats
@@ -94,10 +94,12 @@ class SampledLaw:
         branch, mirrored = law.branches[0], len(law.branches) > 1
         kinds = [type(operator) for operator in branch.chain]
         # the largest loss of Laplace noise is an atom
-        if kinds not in ([Sampled], [Sampled, Reversed]) or not (branch.square or law.losses.any()):
+        if kinds not in ([SampledLoss], [SampledLoss, Reversed]) or not (
+            branch.square or law.losses.any()
+        ):
             return None
         sampled = branch.chain[0]
-        assert isinstance(sampled, Sampled)
+        assert isinstance(sampled, SampledLoss)
         release = gaussian(branch.steep) if branch.square else laplace(branch.high)
         exchanged = len(kinds) > 1 and not mirrored
         return cls(release, float(sampled.rate), mirrored, exchanged)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .budget import evaluated, tabulated
-from .lines import Line, even_line
+from .lines import ContourLine, even_line
 from .loss import LossDistribution
 from .moments import Cumulants, Fine, Moments, SummedMoments, Tilted, Unbent, tilted
 from .rare_law import Array, Counted, SampledLaw, near
@@ -88,7 +88,7 @@ def cumulants(near: Fine, order: int) -> ScaledCumulants:
 
 
 @dataclass(frozen=True)
-class Rule:
+class GaussRule:
     """Nodes and log weights of a Gauss rule for a sum, and of one of two nodes fewer behind it."""
 
     nodes: Array
@@ -97,7 +97,7 @@ class Rule:
     rough_log_weights: Array
 
 
-def gauss_rule(parts: Sequence[tuple[ScaledCumulants, float]], size: int) -> Rule:
+def gauss_rule(parts: Sequence[tuple[ScaledCumulants, float]], size: int) -> GaussRule:
     """Gauss rules of the sum of so many independent losses, from its cumulants, by Chebyshev's algorithm."""
     mean = sum(n * summand.mean for summand, n in parts)
     order = 2 * size
@@ -109,7 +109,7 @@ def gauss_rule(parts: Sequence[tuple[ScaledCumulants, float]], size: int) -> Rul
     deviation = math.sqrt(max(kappa[2], 0.0))
     if deviation * scale <= 1e-15 * max(abs(mean), 1e-290):
         alone = np.array([mean]), np.zeros(1)
-        return Rule(*alone, *alone)
+        return GaussRule(*alone, *alone)
     long = np.longdouble
     unit = [long(0)] * 2 + [long(kappa[j]) / long(deviation) ** j for j in range(2, order + 1)]
     zero = long(0)
@@ -130,7 +130,7 @@ def gauss_rule(parts: Sequence[tuple[ScaledCumulants, float]], size: int) -> Rul
         )
         with np.errstate(divide="ignore"):
             results += [mean + deviation * scale * x, 2.0 * np.log(np.abs(vectors[0]))]
-    return Rule(*results)
+    return GaussRule(*results)
 
 
 def _recurrence(moments: list[np.longdouble], size: int) -> tuple[list[float], list[float]]:
@@ -337,7 +337,7 @@ class Jumps:
 # -- on lines --------------------------------------------------------------------------------------------
 
 
-def line(saddle: Saddle, y: float, about: float = math.inf, most: int = MOST) -> Line:
+def line(saddle: Saddle, y: float, about: float = math.inf, most: int = MOST) -> ContourLine:
     """The vertical through the saddle at y; raises `TooFine` where none tells, or it cancels too much.
 
     `about`: log of a sum of which this is to tell a part.
@@ -491,7 +491,7 @@ def valley(law: SampledLaw, level: float, c: float) -> float | None:
 
 def lines(
     laws: Counted, level: float, y: float, guess: float, about: float, negligible: float
-) -> tuple[list[Line], float]:
+) -> tuple[list[ContourLine], float]:
     """Lines that tell the sum of losses up to a level at y and close by, and log of a bound of the rest.
 
     `about`: of log delta, where that is more than they tell. Parts of the telescope that are bounded
@@ -523,7 +523,7 @@ def _telescope(
     pieces: int,
     about: float,
     negligible: float,
-) -> tuple[list[Line], float]:
+) -> tuple[list[ContourLine], float]:
     first = laws[0][0]
     low, high = first.place(np.array((floor, level))).tolist()
     places = np.linspace(low, high, pieces + 1)

@@ -1,8 +1,8 @@
 """Roots of falling functions, enclosed by two numbers that close in; and the minimum of a valley.
 
 Two loops do all of it. `_reached` walks from a start to where the sign differs, `_closed_in` narrows the two
-ends. A function falls along an `Axis` on which it is nearly a line. What comes back is no mere root: at one
-of the numbers the function is known to be above 0, at the other not, and whoever asks takes the safe one.
+ends. A function falls along a `StraightAxis`, on which it is nearly a line. What comes back is no mere root:
+at one of the numbers it is known to be above 0, at the other not, and whoever asks takes the safe one.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _AHEAD, _FLATTER = 1.1, 0.6
 _ULP = 2e-16
 
 
-class Axis(NamedTuple):
+class StraightAxis(NamedTuple):
     """The places of numbers on an axis along which a function falls, and is nearly a line."""
 
     place: Callable[[float], float]
     number: Callable[[float], float]
 
 
-LINEAR = Axis(float, float)
-LOG = Axis(math.log, math.exp)
-LOG_DOWN = Axis(lambda x: -math.log(x), lambda u: math.exp(-u))
+LINEAR = StraightAxis(float, float)
+LOG = StraightAxis(math.log, math.exp)
+LOG_DOWN = StraightAxis(lambda x: -math.log(x), lambda u: math.exp(-u))
 """The axis for a function that rises with the number."""
-_DOWN = Axis(lambda x: -x, lambda u: -u)
-_WHOLE_LOG_DOWN = Axis(LOG_DOWN.place, lambda u: float(round(math.exp(-u))))
-_WHOLE_DOWN = Axis(_DOWN.place, lambda u: float(round(-u)))
+_DOWN = StraightAxis(lambda x: -x, lambda u: -u)
+_WHOLE_LOG_DOWN = StraightAxis(LOG_DOWN.place, lambda u: float(round(math.exp(-u))))
+_WHOLE_DOWN = StraightAxis(_DOWN.place, lambda u: float(round(-u)))
 
 
 class _Place(NamedTuple):
@@ -66,7 +66,7 @@ class _Asked:
     """A function on its axis, between two numbers."""
 
     def __init__(
-        self, read: Callable[[float], Reading], axis: Axis, low: float, high: float
+        self, read: Callable[[float], Reading], axis: StraightAxis, low: float, high: float
     ) -> None:
         self.read, self.axis, self.low, self.high = read, axis, low, high
 
@@ -157,7 +157,7 @@ def falls(
     slope: float,
     accepted: Callable[[float, float], float],
     *,
-    axis: Axis = LINEAR,
+    axis: StraightAxis = LINEAR,
     low: float = -math.inf,
     high: float = math.inf,
     longest: float = math.inf,
@@ -367,7 +367,7 @@ def whole(
 ) -> tuple[float | None, float | None]:
     """(safe, unsafe) neighbouring whole numbers from 1 on; more is riskier."""
 
-    def asked(axis: Axis) -> _Asked:
+    def asked(axis: StraightAxis) -> _Asked:
         return _Asked(lambda n: (excess(int(n)), math.nan), axis, low, high)
 
     far = asked(_WHOLE_LOG_DOWN)

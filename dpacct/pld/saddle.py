@@ -76,7 +76,7 @@ class Totals(Generic[Number]):
         return estimate
 
 
-class Plan(NamedTuple):
+class VerticalSum(NamedTuple):
     """The sum along the vertical for an epsilon: its step, and the number of nodes that matter."""
 
     eps: float
@@ -102,7 +102,7 @@ class Saddle:
         """`warm`: c is where a similar question was answered. `tolerance`: of a line's step and end."""
         self.parts, self.warm, self.tolerance = parts, warm, tolerance
         self.by_loss, self.finer = by_loss, finer
-        self.plan = Plan(math.nan, math.nan, 0)
+        self.plan = VerticalSum(math.nan, math.nan, 0)
         if not warm:
             summed = [law for law, _ in parts if law.gaussian is None]
             c = min([c] + [40.0 / branch.steep for law in summed for branch in law.branches])
@@ -260,7 +260,7 @@ class Saddle:
             if not abs(value) * c * math.sqrt(about.curvature) < 0.5 * slope:
                 return None
         count = reach(self, about, step)
-        self.plan = Plan(about.saddle_epsilon if eps is None else eps, step, count)
+        self.plan = VerticalSum(about.saddle_epsilon if eps is None else eps, step, count)
         return self.at(c, step * count if count <= FEW else 0.0)
 
 

@@ -21,7 +21,7 @@ from dpacct.citations import LABELS, SPREAD, Citation
 from dpacct.declare.number import ln, shown, text
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.node import Fields, Leaf, know, nested, read, resolve_adjacency, take
-from dpacct.pld.pair import Moments, Pairs, StatedPairs
+from dpacct.pld.pair import PairMoments, Pairs, StatedPairs
 from dpacct.pld.stack import Together
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength
 from dpacct.voting.cost import FIXED, PRIVATE, protected
@@ -129,9 +129,9 @@ class Voted(Leaf, kind="voted"):
             for row, many in zip(exact.histograms.counts.tolist(), count, strict=True)
         ]
 
-    def moments(self, adjacency: Adjacency) -> tuple[Moments, ...]:
+    def moments(self, adjacency: Adjacency) -> tuple[PairMoments, ...]:
         """The largest divergence of each query's neighbours, added up."""
-        return tuple(Moments(side.log_moments) for side in self._ways(self._sides[1]))
+        return tuple(PairMoments(side.log_moments) for side in self._ways(self._sides[1]))
 
     # -- questions ---------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from dpacct.errors import OutsideDomain
 from dpacct.pld import grid
 from dpacct.pld.coin import Thinned
 from dpacct.pld.densities import Densities
-from dpacct.pld.derived import Backwards, Mirrored, Sampled, backwards, sampled
+from dpacct.pld.derived import Backwards, Mirrored, SampledSource, backwards, sampled
 from dpacct.pld.grid import Grid, GridLaw, aligned_step, grid_laws
 from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.loss import laplace as laplace_pair
@@ -67,7 +67,7 @@ def amplified(kind: str, size: float, rate: float, way: str, in_pieces: bool) ->
     if way == "plain":
         return base
     if in_pieces:
-        on_sample = Sampled(base, rate)
+        on_sample = SampledSource(base, rate)
         made = {"remove": on_sample, "add": Backwards(on_sample), "mirrored": Mirrored(on_sample)}
         return made[way]
     law = base.of.sampled(rate)

@@ -11,7 +11,7 @@ from dpacct.pld.atoms import power
 from dpacct.pld.budget import metered, tabulated
 from dpacct.pld.nested import merged
 from dpacct.pld.outcomes import outcomes
-from dpacct.pld.profile import Profile, Route
+from dpacct.pld.profile import Profile, SkippedReadings
 from dpacct.pld.stable import Floats, TooFine
 from dpacct.vocabulary import Adjacency
 from tests.work import calls
@@ -129,7 +129,7 @@ def test_nothing_is_tried_between_two_failures() -> None:
         tried.extend(epsilons.tolist())
         return -epsilons, np.where((epsilons > 1.0) & (epsilons < 2.0), math.inf, 0.0)
 
-    route = Route(read)
+    route = SkippedReadings(read)
     route(np.array([0.5, 1.25, 1.75]))
     values, errors = route(np.array([1.5, 3.0]))
     assert 1.5 not in tried and 3.0 in tried
@@ -143,7 +143,7 @@ def test_what_fails_at_three_places_is_not_tried_at_all() -> None:
         tried.extend(epsilons.tolist())
         return -epsilons, np.full(epsilons.shape, math.inf)
 
-    _, errors = Route(read)(np.linspace(0.0, 1.0, 101))
+    _, errors = SkippedReadings(read)(np.linspace(0.0, 1.0, 101))
     assert tried == [0.0, 0.5, 1.0] and np.isinf(errors).all()
 
 

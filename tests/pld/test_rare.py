@@ -41,7 +41,7 @@ def _holds(reading: rare.Reading, truth: float, most: float = 1e-9) -> None:
 
 @pytest.mark.parametrize(("row", "way"), WAYS, ids=lambda v: v if isinstance(v, str) else v["rate"])
 def test_two_steps_against_their_integral(row: dict[str, Any], way: str) -> None:
-    question = rare.Question([(_law(row, way == "fixed"), 2.0)], reverse=way == "add")
+    question = rare.RareQuestion([(_law(row, way == "fixed"), 2.0)], reverse=way == "add")
     try:
         reading = question.read(float(row["epsilon"]))
     except ArithmeticError:  # two losses that pile up at an edge: answered by another contour
@@ -52,7 +52,7 @@ def test_two_steps_against_their_integral(row: dict[str, Any], way: str) -> None
 
 @pytest.mark.parametrize("row", TRUTHS["many"], ids=lambda row: row["rate"])
 def test_many_steps_against_a_contour_of_many_digits(row: dict[str, Any]) -> None:
-    question = rare.Question([(_law(row), float(row["steps"]))])
+    question = rare.RareQuestion([(_law(row), float(row["steps"]))])
     reading = question.read(float(row["epsilon"]))
     _holds(reading, float(row["log_delta"]))
     answer = question.epsilon(float(row["log_delta"]))
@@ -108,8 +108,8 @@ def test_laws_that_are_equal_may_be_stated_apart(
 ) -> None:
     """The expansion over counts of jumps of two equal laws is that over the counts of one."""
     law = SampledLaw(gaussian(1.0 / sigma), rate)
-    whole = rare.Question([(law, steps)]).read(epsilon)
-    apart = rare.Question([(law, 0.3 * steps), (law, 0.7 * steps)]).read(epsilon)
+    whole = rare.RareQuestion([(law, steps)]).read(epsilon)
+    apart = rare.RareQuestion([(law, 0.3 * steps), (law, 0.7 * steps)]).read(epsilon)
     assert abs(whole.log_delta - apart.log_delta) <= whole.error + apart.error
 
 
