@@ -14,7 +14,7 @@ from dpacct.citations import Citation
 
 
 @dataclass(frozen=True)
-class Work:
+class CitedWork:
     """One entry of a bibliography.
 
     Attributes:
@@ -49,7 +49,7 @@ class Work:
 
 
 @cache
-def works() -> dict[str, Work]:
+def works() -> dict[str, CitedWork]:
     """Every work of works.toml by its key.
 
     >>> works()["mironov2017renyi"].line()
@@ -58,10 +58,10 @@ def works() -> dict[str, Work]:
     import tomllib
     from importlib.resources import files
 
-    def read(key: str, fields: Mapping[str, Any]) -> Work:
+    def read(key: str, fields: Mapping[str, Any]) -> CitedWork:
         authors = tuple(fields["authors"].split("; "))
         more = tuple(fields.get("more", {}).items())
-        return Work(**{"key": key, **fields, "authors": authors, "more": more})
+        return CitedWork(**{"key": key, **fields, "authors": authors, "more": more})
 
     table = tomllib.loads(files(__package__).joinpath("works.toml").read_text("utf-8"))
     return {key: read(key, fields) for key, fields in table.items()}
@@ -99,7 +99,7 @@ def latex(text: str) -> str:
     return text.translate(_SPECIAL)
 
 
-def entry(work: Work) -> str:
+def entry(work: CitedWork) -> str:
     """One work as BibTeX."""
     place = {"article": "journal", "inproceedings": "booktitle"}.get(work.kind, "howpublished")
     fields = [
@@ -114,18 +114,18 @@ def entry(work: Work) -> str:
     return "\n".join([f"@{work.kind}{{{work.key},", *lines, "}"])
 
 
-def bibtex(cited: Iterable[Work]) -> str:
+def bibtex(cited: Iterable[CitedWork]) -> str:
     """Works as BibTeX, each once, in order of their keys; dpacct itself comes last."""
     listed = sorted(dict.fromkeys(cited), key=lambda work: work.key)
     return "\n\n".join(entry(work) for work in [*listed, itself()])
 
 
-def itself() -> Work:
+def itself() -> CitedWork:
     """The BibTeX entry of dpacct itself, as in CITATION.cff."""
     from importlib import metadata
 
     version = metadata.version("dpacct")
-    return Work(
+    return CitedWork(
         "dpacct",
         ("{The dpacct authors}",),
         "dpacct: an exact differential-privacy accountant",

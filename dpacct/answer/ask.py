@@ -146,7 +146,7 @@ class Delta(Question):
         return plan.sharper("delta", self.epsilon, method, adjacency)
 
 
-class Boundary(Question):
+class BoundaryQuestion(Question):
     """The boundary value of one parameter at which a plan meets (epsilon, delta), on the safe side.
 
     Its plan is a function of the parameter, in which privacy must be monotone.

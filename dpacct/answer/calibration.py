@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpacct.answer.answer import Answer
-from dpacct.answer.ask import Boundary, ask, strict
+from dpacct.answer.ask import BoundaryQuestion, ask, strict
 from dpacct.declare.domain import RATE, STEPS, Real
 from dpacct.declare.number import Number, ln, short
 from dpacct.declare.words import EFFORT, Steps, hinting
@@ -55,7 +55,9 @@ def calibrate(
     """
     from dpacct.plan.search import making_plans
 
-    question = Boundary(epsilon=epsilon, delta=delta, name=name, bounds=bounds, whole=integer)
+    question = BoundaryQuestion(
+        epsilon=epsilon, delta=delta, name=name, bounds=bounds, whole=integer
+    )
     return ask(question, making_plans(build), method=method, effort=effort, adjacency=adjacency)
 
 

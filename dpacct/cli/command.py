@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dpacct.answer.ask import Question
     from dpacct.cli.output import Result
     from dpacct.cli.screens import Screen
-    from dpacct.cli.words import Stated
+    from dpacct.cli.words import StatedPlan
 
     ParamType = click.ParamType[Any]
 else:  # older clicks have no generic types
@@ -230,7 +230,7 @@ class Command(Record):
         """Every parameter's value by its name."""
         return {name: self.__dict__[each.attribute] for name, each in self.parameters.items()}
 
-    def stated(self, *, seeks_noise: bool = False) -> Stated:
+    def stated(self, *, seeks_noise: bool = False) -> StatedPlan:
         """The plan that the line states."""
         from dpacct.cli.words import stated
 
@@ -420,7 +420,7 @@ QUIET: Parameter[bool] = Switch("print only the safe end of the answer, for scri
 DETAILS: Parameter[bool] = Switch("also the interval, the method, the sources and the assumptions")
 
 
-class Asked(Command):
+class AnswerCommand(Command):
     """A command whose result is one answer."""
 
     method: Parameter[str] = METHOD
@@ -443,7 +443,7 @@ class Asked(Command):
         return replace(screen, notes=(*notes, *screen.answer.notes)).result(self.details)
 
 
-class AskedOfPlan(Asked):
+class AskedOfPlan(AnswerCommand):
     """A command about the plan that its options state, with a certificate on request."""
 
     plan = True
@@ -486,7 +486,7 @@ class AskedOfPlan(Asked):
         answer = self.ask(question, stated.plan(), beside=self.as_json)
         return self.answered(of_answer(answer, question.settings), stated)
 
-    def answered(self, screen: Screen, stated: Stated, **sought: object) -> Result:
+    def answered(self, screen: Screen, stated: StatedPlan, **sought: object) -> Result:
         """The result as shown; the plan is saved on request, with the noise or steps that were sought."""
         asked = screen.asked
         if (self.digits or 0) > 15:

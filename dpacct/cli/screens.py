@@ -28,7 +28,7 @@ from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.cli.words import Stated
+    from dpacct.cli.words import StatedPlan
     from dpacct.plan.node import Node
 
 WIDTH = 100
@@ -108,7 +108,7 @@ def of_eps0(answer: Answer, target: str) -> Screen:
     return Screen(answer, f"eps0 {leading(answer, 4)}    for {target}", said)
 
 
-def of_noise(answer: Answer, target: str, stated: Stated) -> Screen:
+def of_noise(answer: Answer, target: str, stated: StatedPlan) -> Screen:
     """The noise that training libraries take leads; sigma stands in the details."""
     kind, shown, name = stated.kind, answer, answer.quantity
     means = kind.parameters[kind.sought].means

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dpacct.answer import Answer
-    from dpacct.answer.ask import Boundary
+    from dpacct.answer.ask import BoundaryQuestion
     from dpacct.mechanisms.mechanism import Mechanism
     from dpacct.plan.node import Node
     from dpacct.plan.samplers.sampled import Sampler
@@ -257,7 +257,7 @@ def repeated(
     return node.under(meaning.adjacency, unit=meaning.unit or "") if meaning.settings else node
 
 
-class Stated(NamedTuple):
+class StatedPlan(NamedTuple):
     """A plan as stated in words; if the noise is to be found, `noise` holds its other parameters.
 
     `call` is what a word goes by where it was typed.
@@ -286,15 +286,15 @@ class Stated(NamedTuple):
         """The whole plan with this value of the noise to be found."""
         return self.plan(**{self.kind.sought: size})
 
-    def least(self, epsilon: Fraction, delta: Fraction) -> Boundary:
+    def least(self, epsilon: Fraction, delta: Fraction) -> BoundaryQuestion:
         """The question for the least noise, of `sized`."""
-        from dpacct.answer.ask import Boundary
+        from dpacct.answer.ask import BoundaryQuestion
 
         name, bounds = self.kind.sought, self.kind.between
-        return Boundary(epsilon=epsilon, delta=delta, name=name, bounds=bounds)
+        return BoundaryQuestion(epsilon=epsilon, delta=delta, name=name, bounds=bounds)
 
 
-def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -> Stated:
+def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -> StatedPlan:
     """The plan of words that were typed; raises `InvalidArgument` in a sentence that names them so."""
     steps = Steps.read({key: words[key] for key in Steps.parameters if key in words}, call)
     meaning = Meaning.read({key: words[key] for key in Meaning.parameters if key in words}, call)
@@ -310,7 +310,7 @@ def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -
     who = sampler(steps, call)
     if who is not None and who.unit is not None and meaning.unit is None:
         meaning = meaning.but(unit=str(who.unit))
-    return Stated(kind, noise, steps, meaning, call, clip)
+    return StatedPlan(kind, noise, steps, meaning, call, clip)
 
 
 def _way(kind: type[Mechanism]) -> list[str]:
@@ -427,7 +427,7 @@ def read_plan(path: str) -> PlanFile:
     return plan_of_text(contents(path), file_name(path))
 
 
-class Asked(Record):
+class QuestionWords(Record):
     """The question in a plan file."""
 
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
@@ -435,7 +435,7 @@ class Asked(Record):
 
 
 _BESIDE = ("step", "plan", "assumptions", "report")
-_TOP = {**Asked.parameters, **Meaning.parameters}
+_TOP = {**QuestionWords.parameters, **Meaning.parameters}
 KEYS = (*_BESIDE, *_TOP)
 """The keys allowed at the top of a plan file."""
 
@@ -461,7 +461,9 @@ def plan_of_text(text: str, name: str) -> PlanFile:
             from dpacct import from_dict
 
             node = from_dict(table["plan"])
-        asked = Asked.read({key: said[key] for key in Asked.parameters if key in said}, call)
+        asked = QuestionWords.read(
+            {key: said[key] for key in QuestionWords.parameters if key in said}, call
+        )
         meaning = Meaning.read({key: said[key] for key in Meaning.parameters if key in said}, call)
         node = repeated(node, ONCE, meaning, call)
     declared, about = told_of(table, name)

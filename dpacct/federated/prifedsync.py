@@ -50,7 +50,7 @@ from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.plan.node import Node
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.participation import Participation
-from dpacct.plan.step_lattice import Lattice, lattice
+from dpacct.plan.step_lattice import StepLattice, lattice
 from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Side, Strength, Unit
@@ -139,14 +139,14 @@ def theorem1_epsilon(
     return _solved(_one_round(law, client_rate), law, rounds, delta)
 
 
-def _one_round(law: Lattice, client_rate: float) -> Floats:
+def _one_round(law: StepLattice, client_rate: float) -> Floats:
     whole = np.fft.fftshift(np.fft.irfft(law.spectrum**law.steps, law.loss.size))
     inner = np.maximum(whole[1:], 0.0)  # the first point has no mirror image
     flat = flattened(law.loss[1:], inner, client_rate**2) if client_rate < 1.0 else inner
     return np.asarray(np.concatenate(([0.0], flat)))
 
 
-def _solved(one_round: Floats, law: Lattice, rounds: int, delta: float) -> float:
+def _solved(one_round: Floats, law: StepLattice, rounds: int, delta: float) -> float:
     spectrum = np.fft.rfft(np.fft.ifftshift(one_round)) ** rounds
     whole = np.fft.fftshift(np.fft.irfft(spectrum, law.loss.size))
     kept = float(spectrum[0].real)

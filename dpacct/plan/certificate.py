@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _LONGEST = 20_000_000  # characters; a long certificate has 10^5
 
 
-class Statement(NamedTuple):
+class CheckedClaim(NamedTuple):
     """One statement of a certificate, and whether it was proved again."""
 
     statement: str
@@ -71,7 +71,7 @@ class Certificate(Displayed):
             raise InvalidArgument(message, argument="certificate")
         return cls(contents)
 
-    def check(self, independent: bool = False) -> tuple[Statement, ...]:
+    def check(self, independent: bool = False) -> tuple[CheckedClaim, ...]:
         """Prove each statement again from the plan's text; the interval is proved if all of them hold.
 
         `independent`: by two nested integrals, which share neither search nor rules with what made it; a
@@ -85,7 +85,9 @@ class Certificate(Displayed):
         """
         from dpacct.proof.check import check
 
-        return tuple(Statement(*claim) for claim in check(self.contents, independent=independent))
+        return tuple(
+            CheckedClaim(*claim) for claim in check(self.contents, independent=independent)
+        )
 
 
 @hinting

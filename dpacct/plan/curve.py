@@ -21,7 +21,7 @@ from dpacct.declare.domain import EPSILON, ORDER, Real
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
-from dpacct.plan.routes import ROUTES, Question
+from dpacct.plan.routes import ROUTES, RouteQuestion
 from dpacct.pld.budget import one_question
 from dpacct.pld.profile import Profile
 from dpacct.pld.stable import Floats, TooFine
@@ -115,7 +115,8 @@ def log_profile(
         def read(at: Floats) -> tuple[Floats, Floats]:
             route = ROUTES["rdp"]
             values = [
-                route.answer(plan, Question(False, epsilon_at)).value for epsilon_at in at.tolist()
+                route.answer(plan, RouteQuestion(False, epsilon_at)).value
+                for epsilon_at in at.tolist()
             ]
             return np.array(values), np.zeros(at.shape)
 

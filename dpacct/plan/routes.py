@@ -92,7 +92,7 @@ _Way = TypeVar("_Way")
 
 
 @dataclass(frozen=True)
-class Question:
+class RouteQuestion:
     """Epsilon at this log delta, or log delta at this epsilon."""
 
     of_epsilon: bool
@@ -113,7 +113,7 @@ class Route(ABC):
     name: str
 
     @abstractmethod
-    def answer(self, plan: Composition, question: Question) -> Finding:
+    def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
         """Epsilon or log delta; raises `Unsupported` where the route does not apply."""
 
 
@@ -129,7 +129,7 @@ class Renyi(Route):
     at_delta: Callable[[float, float, float], float]  # (log moment, s, log delta) -> epsilon
     at_epsilon: Callable[[float, float, float], float]  # (log moment, s, epsilon) -> log delta
 
-    def answer(self, plan: Composition, question: Question) -> Finding:
+    def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
         """Answer by the Rényi order with the best conversion."""
         convert = question.pick(self.at_delta, self.at_epsilon)
 
@@ -185,7 +185,7 @@ class Lattice(Route):
 
     name = "lattice"
 
-    def answer(self, plan: Composition, question: Question) -> Finding:
+    def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
         """Answer from two grids of losses, one rounded up and one rounded down."""
         if plan.renyi_only:
             message = (
@@ -252,7 +252,7 @@ def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
     return brackets.surely_below(sources(direction), epsilon, log_target)
 
 
-def narrowed(finding: Finding, plan: Composition, question: Question) -> Finding:
+def narrowed(finding: Finding, plan: Composition, question: RouteQuestion) -> Finding:
     """A finding that no contour resolves, intersected with the lattice's bracket."""
     try:
         with metered(WORK - spent()):
@@ -281,7 +281,7 @@ class Exact(Route):
 
     name = "exact"
 
-    def answer(self, plan: Composition, question: Question) -> Finding:
+    def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
         """Answer by contours, or by a grid if some law has none."""
         if not plan.has_contour:
             return Lattice().answer(plan, question)
@@ -343,7 +343,7 @@ class CentralLimit(Route):
 
     name = "clt"
 
-    def answer(self, plan: Composition, question: Question) -> Finding:
+    def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
         """Answer by the Gaussian limit, on either side of the truth."""
         if not plan.clt_mu > 1e-100:
             raise Unsupported("clt does not apply: the limit's mu is zero", argument="method")
@@ -357,7 +357,7 @@ class BalleWang(Route):
 
     name = "balle_wang.theorem8"
 
-    def answer(self, plan: Composition, question: Question) -> Finding:
+    def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
         """Answer by the formula for this question."""
         return question.pick(self.epsilon, self.log_delta)(plan, question.at)
 
@@ -415,7 +415,7 @@ class ClosedGuarantee(Route):
     sampler: type[Sampler]
     basis: Citation
 
-    def answer(self, plan: Composition, question: Question) -> Finding:
+    def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
         """Answer by the formula for this question."""
         return question.pick(self.epsilon, self.log_delta)(plan, question.at)
 
@@ -547,7 +547,7 @@ def epsilon(node: Node, delta: Fraction, method: str, adjacency: Adjacency | Non
     started = time.perf_counter()
     plan = Composition(node, resolve_adjacency(node, adjacency))
     route = _route(plan, method)
-    finding, most = route.answer(plan, Question(True, ln(delta))), plan.promised(delta)
+    finding, most = route.answer(plan, RouteQuestion(True, ln(delta))), plan.promised(delta)
     if most is not None and finding.upper is not None and finding.upper > most:
         finding = replace(finding, value=min(finding.value, most), upper=most)
     return _answer(plan, "epsilon", finding, route, started)
@@ -576,7 +576,7 @@ def safe_log_delta(
     # rounding must not put what is past all losses below them
     if isinstance(epsilon, Fraction) and plan.past_all_losses(epsilon):
         at = math.nextafter(at * (1 + 1e-14), math.inf)
-    finding = route.answer(plan, Question(False, at))
+    finding = route.answer(plan, RouteQuestion(False, at))
     end = finding.value if finding.upper is None else finding.upper
     return _answer(plan, "delta", finding, route, started), end
 

@@ -20,7 +20,7 @@ _REACH = 8.5  # standard deviations of one step's noise that are kept
 
 
 @dataclass(frozen=True)
-class Lattice:
+class StepLattice:
     """The law of one step's loss: its points, and its Fourier transform with the origin first."""
 
     loss: Floats
@@ -86,7 +86,7 @@ def _window(rate: float, mu: float, steps: int, client_rate: float, rounds: int)
 
 def lattice(
     rate: float, mu: float, steps: int, client_rate: float, rounds: int, reach: float, half: int
-) -> Lattice:
+) -> StepLattice:
     """A lattice of 2 `half` points, wide enough for all rounds and for an epsilon of `reach`.
 
     `mu` = sensitivity / std of the noise; `rate` of the records are in a step, `client_rate` of the clients
@@ -100,7 +100,7 @@ def lattice(
     mesh = window / half
     law = _step(rate, mu, mesh, math.ceil(highest / mesh), half)
     points = np.asarray(mesh * np.arange(-half, half), dtype=np.float64)
-    return Lattice(points, np.fft.rfft(np.fft.ifftshift(law)), steps)
+    return StepLattice(points, np.fft.rfft(np.fft.ifftshift(law)), steps)
 
 
 def composed_delta(

@@ -44,11 +44,11 @@ def _below(base: Any) -> Iterator[Any]:
 
 
 @dataclass(frozen=True)
-class Branch:
+class WordTree:
     """A part of a plan as a tree: its label and its parts."""
 
     label: str
-    parts: tuple[Branch, ...] = field(default=())
+    parts: tuple[WordTree, ...] = field(default=())
 
     def lines(self) -> list[str]:
         """The tree drawn with box characters, one line to a part.
@@ -65,7 +65,7 @@ class Branch:
             yield from part._below(margin + ("   " if last else "│  "))
 
 
-def branches(plan: Node) -> Branch:
+def branches(plan: Node) -> WordTree:
     r"""The plan as a tree of labels.
 
     >>> import dpacct as dp
@@ -78,7 +78,7 @@ def branches(plan: Node) -> Branch:
     try:
         return _branch(plan.to_dict(), {}, str(plan.unit))
     except Unsupported:  # made of a function, which has no saved form
-        return Branch(str(plan))
+        return WordTree(str(plan))
 
 
 def phrase(plan: Node, *, sizes: bool = True) -> str:
@@ -119,28 +119,28 @@ def trusted(plan: Node) -> tuple[str, ...]:
         return ()
 
 
-def _branch(saved: Saved, declared: Saved, unit: str) -> Branch:
+def _branch(saved: Saved, declared: Saved, unit: str) -> WordTree:
     """The part as a branch; `declared` holds declarations made further out."""
     kind = saved["node"]
     if kind == "under":
         new = {key: saved[key] for key in _WORDS if saved.get(key) not in (None, declared.get(key))}
         inner = _branch(saved["of"], {**declared, **new}, unit)
         label = ", ".join(_WORDS[key].format(word) for key, word in new.items())
-        return Branch(label, (inner,)) if label else inner
+        return WordTree(label, (inner,)) if label else inner
     if kind == "compose":
         parts = tuple(_branch(part, declared, unit) for part in saved["parts"][:_MOST_DRAWN])
         more = len(saved["parts"]) - len(parts)
-        parts += (Branch(f"and {more} more, which the JSON form lists"),) if more else ()
-        return Branch("one after the other", parts)
+        parts += (WordTree(f"and {more} more, which the JSON form lists"),) if more else ()
+        return WordTree("one after the other", parts)
     if isinstance(saved.get("of"), Mapping):
         label = _sample(saved, unit)
         if kind == "repeat":
             label = f"{saved['steps']} times, afresh each time"
         elif kind == "held":
             label = f"on the sample {saved['name']}"
-        return Branch(label, (_branch(saved["of"], declared, unit),))
+        return WordTree(label, (_branch(saved["of"], declared, unit),))
     numbers = ", ".join(f"{said}{means}" for said, means in _numbers(saved))
-    return Branch(_leaf(saved) + (f": {numbers}" if numbers else ""))
+    return WordTree(_leaf(saved) + (f": {numbers}" if numbers else ""))
 
 
 def _phrase(saved: Saved, unit: str, sizes: bool, times: int = 1) -> str:

@@ -69,7 +69,7 @@ class Names(Domain[tuple[str, ...]]):
         return tuple(Prose().check(name, each, error=error) for each in listed)
 
 
-class Listed(Word):
+class RegistryWord(Word):
     """One of the registry's words, in any case."""
 
     def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
@@ -97,13 +97,13 @@ class About(Record):
     output = _text('completes "Releasing ... is"')
     unit = _text("what one unit is")
     viewer = _text("against whom the guarantee holds")
-    setting = _text("the deployment model", Listed(*SETTINGS))
+    setting = _text("the deployment model", RegistryWord(*SETTINGS))
     description = _text("a brief description of the data product")
     intended_use = _text("what it is for")
-    product = _text("the type of data product", Listed(*PRODUCTS))
+    product = _text("the type of data product", RegistryWord(*PRODUCTS))
     region = _text("what region the data describe, or whose laws apply")
     published = _text("when it was published", Day())
-    sector = _text("the sector", Listed(*SECTORS))
+    sector = _text("the sector", RegistryWord(*SECTORS))
     curators = _names("who publishes it")
     authors = _names("who filled out this record")
     data = _text("the data's domain")
@@ -111,9 +111,9 @@ class About(Record):
     preprocessing = _text("what was computed from the data before the plan")
     tuning = _text("which runs chose hyperparameters, and on what data")
     post_processing = _text("what was done to the output")
-    release_type = _text("how often it is released", Listed(*RELEASES))
-    data_source = _text("whether the data change", Listed(*SOURCES))
-    access = _text("how the output is reached", Listed(*ACCESS))
+    release_type = _text("how often it is released", RegistryWord(*RELEASES))
+    data_source = _text("whether the data change", RegistryWord(*SOURCES))
+    access = _text("how the output is reached", RegistryWord(*ACCESS))
     implementation = _text("what implements the mechanism")
     justification = _text("why these parameters")
     sources = _text("where more is said")

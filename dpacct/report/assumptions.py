@@ -194,7 +194,7 @@ _SILENT = {
 
 
 @dataclass(frozen=True)
-class Row:
+class AssumptionRow:
     """One assumption with its status.
 
     Attributes:
@@ -229,7 +229,7 @@ def rows(
     declared: Mapping[str, Declared],
     checks: Iterable[Assumption] = (),
     effects: Mapping[str, str] | None = None,
-) -> tuple[Row, ...]:
+) -> tuple[AssumptionRow, ...]:
     """Every assumption of a guarantee once, violated ones first.
 
     Args:
@@ -243,7 +243,7 @@ def rows(
     kinds = [(each, PREMISES.get(each.id)) for each in dict.fromkeys(accounted)]
     totals = Counter(premise.key for _, premise in kinds if premise is not None)
     counts: Counter[str] = Counter()
-    unsaid: list[Row] = []  # as they stand before plan and checks are heard
+    unsaid: list[AssumptionRow] = []  # as they stand before plan and checks are heard
     for assumption, premise in kinds:
         key, effect = "", _OWN
         if premise is not None:
@@ -251,12 +251,14 @@ def rows(
             counts[key] += 1
             key = f"{key}-{counts[key]}" if totals[key] > 1 else key
         source = assumption.source or "the plan describes it so"
-        unsaid.append(Row(key, assumption.text, assumption.status, source, effect))
+        unsaid.append(AssumptionRow(key, assumption.text, assumption.status, source, effect))
     keys = {row.key for row in unsaid}
     for premise in map(PREMISES.__getitem__, _general(plan, sampled="sampling" in totals)):
         if premise.key not in keys:
             nobody = "nobody has said"
-            unsaid.append(Row(premise.key, premise.text, _UNKNOWN, nobody, premise.effect))
+            unsaid.append(
+                AssumptionRow(premise.key, premise.text, _UNKNOWN, nobody, premise.effect)
+            )
     keys = {name for row in unsaid for name in (row.key, base_of(row.key))}
     for key, declaration in declared.items():
         if key in keys:
@@ -268,11 +270,11 @@ def rows(
         text, effect = key, _OWN
         if key in PREMISES:
             text, effect = PREMISES[key].text, PREMISES[key].effect
-        unsaid.append(Row(key, declaration.text or text, declaration.status, "", effect))
+        unsaid.append(AssumptionRow(key, declaration.text or text, declaration.status, "", effect))
     heard = [_heard(row, declared, seen, effects or {}) for row in unsaid]
     for check in seen:
         if not any(premise.checked_by(check) for premise in PREMISES.values()):
-            heard.append(Row("", check.text, check.status, check.source, _OWN))
+            heard.append(AssumptionRow("", check.text, check.status, check.source, _OWN))
     return tuple(sorted(heard, key=lambda row: row.status is not _VIOLATED))
 
 
@@ -287,11 +289,11 @@ def _general(plan: Node, *, sampled: bool) -> list[str]:
 
 
 def _heard(
-    row: Row,
+    row: AssumptionRow,
     declared: Mapping[str, Declared],
     checks: tuple[Assumption, ...],
     effects: Mapping[str, str],
-) -> Row:
+) -> AssumptionRow:
     """The row updated by the plan's declaration and by checks."""
     kind = base_of(row.key)
     if not kind:

@@ -13,7 +13,7 @@ from dpacct.answer import Answer
 from dpacct.answer.answer import is_bound
 from dpacct.declare.number import exact, shown, text, up
 from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unreachable, Unsupported
-from dpacct.report.sources import Source, of_answer, of_theorem, source
+from dpacct.report.sources import CitedSource, of_answer, of_theorem, source
 
 if TYPE_CHECKING:
     from dpacct.plan.node import Node
@@ -159,7 +159,7 @@ def _epsilon(plan: Node | None, delta: Fraction) -> str:
 
 def sources(
     answer: Answer, others: tuple[Answer, ...], risks: tuple[tuple[str, Answer], ...]
-) -> list[Source]:
+) -> list[CitedSource]:
     """The sources of all numbers, the guarantee's first."""
     assert answer.tree is not None
     cited = of_answer(answer, "epsilon")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from jinja2 import Template
 
-    from dpacct.plan.words import Branch
+    from dpacct.plan.words import WordTree
 
 NO_GUARANTEE = "not a guarantee"
 """The beginning of a cell that excludes its row from what is claimed."""
@@ -51,7 +51,7 @@ class ReportSection:
     rows: tuple[tuple[str, ...], ...] = ()
     items: tuple[str, ...] = ()
     pictures: tuple[tuple[str, str], ...] = ()
-    tree: Branch | None = None
+    tree: WordTree | None = None
     code: str = ""
     marks: tuple[str, ...] = ()
 

@@ -15,10 +15,10 @@ from dpacct.errors import InvalidArgument
 from dpacct.plan.words import branches, phrase
 from dpacct.report import contents
 from dpacct.report.about import About
-from dpacct.report.assumptions import Row, read_declared, rows
+from dpacct.report.assumptions import AssumptionRow, read_declared, rows
 from dpacct.report.contents import fingerprint, versions
 from dpacct.report.document import NO_GUARANTEE, ReportDocument, ReportSection
-from dpacct.report.sources import Source, merged, works
+from dpacct.report.sources import CitedSource, merged, works
 from dpacct.vocabulary import Assumption, AssumptionStatus, Strength
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ class Report:
     delta: Fraction
     others: tuple[Answer, ...] = ()
     risks: tuple[tuple[str, Answer], ...] = ()
-    assumptions: tuple[Row, ...] = ()
-    sources: tuple[Source, ...] = ()
+    assumptions: tuple[AssumptionRow, ...] = ()
+    sources: tuple[CitedSource, ...] = ()
     about: About = field(default_factory=About)
     command: str = ""
     sections: tuple[ReportSection, ...] = ()
@@ -140,7 +140,7 @@ class Report:
         return statement(self.answer, self.delta, self.about, holds=not self.violated)
 
     @property
-    def violated(self) -> tuple[Row, ...]:
+    def violated(self) -> tuple[AssumptionRow, ...]:
         """The assumptions that are known to be false: where there are any, nothing is guaranteed."""
         return tuple(row for row in self.assumptions if row.status is AssumptionStatus.VIOLATED)
 

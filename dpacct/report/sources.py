@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from dpacct.bibliography import Work
+from dpacct.bibliography import CitedWork
 from dpacct.bibliography import works as bibliography
 from dpacct.citations import Citation, statement
 
@@ -21,7 +21,7 @@ _FULL = re.compile(
 )
 
 
-def of_paper(paper: Paper) -> Work:
+def of_paper(paper: Paper) -> CitedWork:
     """The work of a registry's paper: the bibliography's where it is in there."""
     for work in bibliography().values():
         if work.paper == paper.key:
@@ -31,10 +31,12 @@ def of_paper(paper: Paper) -> Work:
     preprint = (("eprint", number), ("archiveprefix", "arXiv")) if number else ()
     kind = "inproceedings" if venue else "misc"
     authors = tuple(paper.authors.split(", "))
-    return Work(paper.key, authors, paper.title, paper.year, venue, kind, preprint, paper=paper.key)
+    return CitedWork(
+        paper.key, authors, paper.title, paper.year, venue, kind, preprint, paper=paper.key
+    )
 
 
-def works_of(citation: Citation) -> tuple[Work, ...]:
+def works_of(citation: Citation) -> tuple[CitedWork, ...]:
     """The works of a citation, by their keys; that which words without an id spell out.
 
     >>> from dpacct.citations import CLOSED_FORM
@@ -48,18 +50,18 @@ def works_of(citation: Citation) -> tuple[Work, ...]:
     return tuple(dict.fromkeys(cited)) if citation.id else _spelt_out(citation)
 
 
-def _spelt_out(citation: str) -> tuple[Work, ...]:
+def _spelt_out(citation: str) -> tuple[CitedWork, ...]:
     """The work that words spell out: "Authors. Title. Venue Year"."""
     match = _FULL.match(citation)
     if match is None:
         return ()
     authors = tuple(match["authors"].split(", "))
     key = re.sub(r"\W", "", authors[0].lower()) + match["year"]
-    return (Work(key, authors, match["title"], int(match["year"]), match["venue"].strip()),)
+    return (CitedWork(key, authors, match["title"], int(match["year"]), match["venue"].strip()),)
 
 
 @dataclass(frozen=True)
-class Source:
+class CitedSource:
     """One source of an answer.
 
     Attributes:
@@ -72,12 +74,12 @@ class Source:
 
     citation: Citation
     use: str
-    works: tuple[Work, ...]
+    works: tuple[CitedWork, ...]
     theorems: tuple[str, ...]
     status: str
 
 
-def source(citation: Citation, use: str) -> Source:
+def source(citation: Citation, use: str) -> CitedSource:
     """A citation with its works and the registry's verdict.
 
     >>> from dpacct.citations import CLOSED_FORM
@@ -92,7 +94,7 @@ def source(citation: Citation, use: str) -> Source:
         status = f"{entry.id}: {entry.verdict}, {entry.evidence}"
         if citation == citation.id:
             citation = Citation(f"{paper.authors} {paper.year}, {entry.locus}", citation.id)
-        return Source(citation, use, works_of(citation), (entry.id,), status)
+        return CitedSource(citation, use, works_of(citation), (entry.id,), status)
     works = works_of(citation)
     if citation.link:
         status = f"derived in {citation.link}"
@@ -100,10 +102,10 @@ def source(citation: Citation, use: str) -> Source:
         status = "cited; not an entry of the theorem registry"
     else:
         status = "a step of dpacct's own, tested against other methods"
-    return Source(citation, use, works, (), status)
+    return CitedSource(citation, use, works, (), status)
 
 
-def of_answer(answer: Answer, use: str) -> list[Source]:
+def of_answer(answer: Answer, use: str) -> list[CitedSource]:
     """The basis of an answer; a method that is a theorem's id is among it."""
     sources = [source(citation, use) for citation in answer.basis]
     if not any(answer.method in cited.theorems for cited in sources):
@@ -111,16 +113,16 @@ def of_answer(answer: Answer, use: str) -> list[Source]:
     return sources
 
 
-def of_theorem(name: str, use: str) -> list[Source]:
+def of_theorem(name: str, use: str) -> list[CitedSource]:
     """The registry's entry of that id, if there is one."""
     from dpacct.papers.registry import ids
 
     return [source(statement(name), use)] if name in ids() else []
 
 
-def merged(sources: Iterable[Source]) -> tuple[Source, ...]:
+def merged(sources: Iterable[CitedSource]) -> tuple[CitedSource, ...]:
     """Each citation (of the same theorems) once, with all its uses."""
-    unique: dict[tuple[str, tuple[str, ...]], Source] = {}
+    unique: dict[tuple[str, tuple[str, ...]], CitedSource] = {}
     for cited in sources:
         held = unique.get((cited.citation, cited.theorems))
         use = cited.use
@@ -130,6 +132,6 @@ def merged(sources: Iterable[Source]) -> tuple[Source, ...]:
     return tuple(unique.values())
 
 
-def works(sources: Iterable[Source]) -> tuple[Work, ...]:
+def works(sources: Iterable[CitedSource]) -> tuple[CitedWork, ...]:
     """The works of all sources, each once."""
     return tuple(dict.fromkeys(work for cited in sources for work in cited.works))

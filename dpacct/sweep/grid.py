@@ -25,7 +25,7 @@ _ANY = Real(as_float=False)
 
 
 @dataclass(frozen=True)
-class Axis:
+class SweepAxis:
     """A parameter, and its values as they would be typed.
 
     Attributes:
@@ -72,7 +72,7 @@ class Spread(Record):
     points: Parameter[int] = Parameter(Integer(2, MOST_POINTS), "how many")
     scale: Parameter[str] = Parameter(Word("linear", "log"), "of the values", default="linear")
 
-    def axis(self, name: str, *, whole: bool) -> Axis:
+    def axis(self, name: str, *, whole: bool) -> SweepAxis:
         """The axis of that name; whole values are rounded, and each is kept once.
 
         Raises `InvalidArgument` where there is none.
@@ -96,7 +96,7 @@ class Spread(Record):
             low, high = ceil(min(start, stop)), floor(max(start, stop))
             inner = [Fraction(round(number)) for number in inner if low <= round(number) <= high]
         values = dict.fromkeys(text(number) for number in (start, *inner, stop))
-        return Axis(name, tuple(values), self.scale == "log")
+        return SweepAxis(name, tuple(values), self.scale == "log")
 
 
 def _between(start: Fraction, stop: Fraction, share: float) -> Fraction:
@@ -108,7 +108,7 @@ def _between(start: Fraction, stop: Fraction, share: float) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Grid:
+class SweepGrid:
     """The parameters of a sweep, and the outputs that it keeps.
 
     Attributes:
@@ -121,7 +121,7 @@ class Grid:
 
     command: str
     fixed: tuple[tuple[str, tuple[str, ...]], ...]
-    axes: tuple[Axis, ...]
+    axes: tuple[SweepAxis, ...]
     outputs: tuple[str, ...]
     tied: tuple[tuple[str, ...], ...] = ()
 
@@ -146,7 +146,7 @@ class Grid:
         return prod(len(side[0].values) for side in self.sides)
 
     @cached_property
-    def sides(self) -> tuple[tuple[Axis, ...], ...]:
+    def sides(self) -> tuple[tuple[SweepAxis, ...], ...]:
         """The axes, those that are tied together at the place of the first of them."""
         by_name = {axis.name: axis for axis in self.axes}
         partners = {name: group for group in self.tied for name in group}
@@ -183,7 +183,7 @@ class Grid:
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def _check(side: tuple[Axis, ...]) -> None:
+def _check(side: tuple[SweepAxis, ...]) -> None:
     """Refuse tied axes of different lengths, and a value (or a combination of tied ones) twice."""
     name = " and ".join(axis.name for axis in side)
     sizes = [len(axis.values) for axis in side]
@@ -206,7 +206,7 @@ Cell = float | int | str | bool | None
 
 
 @dataclass(frozen=True)
-class Row:
+class SweepRow:
     """The outputs in their order, or the sentence and exit code of a failure.
 
     >>> Row.from_list(Row(error="no such luck.", code=4).to_list()).code
@@ -222,7 +222,7 @@ class Row:
         return [self.code, self.error] if self.code else [0, list(self.cells)]
 
     @classmethod
-    def from_list(cls, fields: list[object]) -> Row:
+    def from_list(cls, fields: list[object]) -> SweepRow:
         """The row that `to_list` wrote; raises `ValueError` for anything else."""
         if len(fields) != 2 or not isinstance(fields[0], int):
             raise ValueError("not a row")
@@ -235,7 +235,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class SweepTable:
     """The rows of a grid, in its order.
 
     Attributes:
@@ -245,9 +245,9 @@ class Table:
         method: how the numbers were computed, where nobody chose; "" where somebody did.
     """
 
-    grid: Grid
+    grid: SweepGrid
     columns: tuple[str, ...]
-    rows: Sequence[Row]
+    rows: Sequence[SweepRow]
     method: str = ""
 
     @property

@@ -17,16 +17,16 @@ from pathlib import Path
 from threading import Thread
 
 from dpacct.errors import InvalidArgument
-from dpacct.sweep.grid import Row
+from dpacct.sweep.grid import SweepRow
 
 
 class Killed(RuntimeError):
     """A process that computed rows has died."""
 
 
-Task = Callable[[tuple[str, ...]], Row]
+Task = Callable[[tuple[str, ...]], SweepRow]
 """Answers one point; must be picklable, and never raise for a point that has no answer."""
-Numbered = list[tuple[int, Row]]
+Numbered = list[tuple[int, SweepRow]]
 
 _ALONE = 0.7  # seconds that this process works alone before it is worth starting others
 _WORTH = 2.0  # seconds of remaining work for which others are started
@@ -163,7 +163,7 @@ class Journal:
     def __exit__(self, *_: object) -> None:
         os.close(self._file)
 
-    def add(self, rows: Iterable[tuple[int, Row]]) -> None:
+    def add(self, rows: Iterable[tuple[int, SweepRow]]) -> None:
         """Append rows; they are in the file when this returns."""
         lines = [_line(number, row) for number, row in rows]
         self._write(b"".join(lines))
@@ -172,7 +172,7 @@ class Journal:
         while line:
             line = line[os.write(self._file, line) :]
 
-    def _read(self) -> dict[int, Row]:
+    def _read(self) -> dict[int, SweepRow]:
         content = b""
         while block := os.read(self._file, 1 << 20):
             content += block
@@ -196,18 +196,18 @@ class Journal:
         return rows
 
 
-def _line(number: int, row: Row) -> bytes:
+def _line(number: int, row: SweepRow) -> bytes:
     result = json.dumps([number, row.to_list()], separators=(",", ":")).encode()
     return b"%08x %s\n" % (zlib.crc32(result), result)
 
 
-def _row(line: bytes) -> tuple[int, Row] | None:
+def _row(line: bytes) -> tuple[int, SweepRow] | None:
     """The row in a line; None for a line that does not pass its checksum."""
     checksum, _, value = line.partition(b" ")
     if checksum != b"%08x" % zlib.crc32(value):
         return None
     try:
         number, row = json.loads(value)
-        return int(number), Row.from_list(row)
+        return int(number), SweepRow.from_list(row)
     except (ValueError, TypeError):
         return None

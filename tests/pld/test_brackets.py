@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import dpacct as dp
 from dpacct.plan.composition import Composition, Direction
 from dpacct.plan.node import Node
-from dpacct.plan.routes import Lattice, Question
+from dpacct.plan.routes import Lattice, RouteQuestion
 from dpacct.pld import brackets, contour
 from dpacct.pld.compose import compose, tilted_sum, window
 from dpacct.pld.grid import GridLaw
@@ -295,7 +295,7 @@ def test_open_failures_are_part_of_delta() -> None:
     answer = run.delta(epsilon=1.0, method="lattice")
     assert float(answer) == pytest.approx(1e-6, rel=1e-3)
     plan = Composition(run, dp.Adjacency.ADD_REMOVE)
-    fine = Lattice(width=1e-6).answer(plan, Question(False, 0.3))
+    fine = Lattice(width=1e-6).answer(plan, RouteQuestion(False, 0.3))
     assert fine.lower is not None and fine.upper is not None and fine.upper - fine.lower < 1e-6
 
 

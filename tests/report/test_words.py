@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.plan.words import Branch, branches, phrase
+from dpacct.plan.words import WordTree, branches, phrase
 from dpacct.report.document import WIDTH, ReportDocument, ReportSection, escaped
 from dpacct.report.plots.chart import Axis, Band, Chart, Line
 from dpacct.shuffling.shuffle import Shuffle
@@ -17,7 +17,7 @@ from dpacct.vocabulary import Strength
 from tests.plans import plans
 
 
-def size(branch: Branch) -> int:
+def size(branch: WordTree) -> int:
     return 1 + sum(map(size, branch.parts))
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from dpacct.declare.number import number
 from dpacct.errors import InvalidArgument
-from dpacct.sweep.grid import Axis, Grid, Spread
+from dpacct.sweep.grid import Spread, SweepAxis, SweepGrid
 
 
-def spread(name: str, start: Any, stop: Any, points: int, scale: str, *, whole: bool) -> Axis:
+def spread(name: str, start: Any, stop: Any, points: int, scale: str, *, whole: bool) -> SweepAxis:
     said = {"from": start, "to": stop, "points": points, "scale": scale}
     return Spread(**said).axis(name, whole=whole)
 
@@ -80,9 +80,9 @@ def test_refusals(arguments: tuple[Fraction, Fraction, int, str], says: str) -> 
 
 def test_an_axis_has_values_and_each_once() -> None:
     with pytest.raises(InvalidArgument, match="must have a value"):
-        Axis("x", ())
+        SweepAxis("x", ())
     with pytest.raises(InvalidArgument, match="axis x must have each value once, got '1' twice"):
-        Grid("eps", (), (Axis("x", ("1", "2", "1")),), ())
+        SweepGrid("eps", (), (SweepAxis("x", ("1", "2", "1")),), ())
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
@@ -93,8 +93,8 @@ def test_tied_axes_are_one_side(sizes: list[int], data: st.DataObject) -> None:
     sides = [(f"a{i}", f"b{i}") for i in range(len(sizes))]
     pairs = [(name, n) for names, n in zip(sides, sizes, strict=True) for name in names]
     shuffled = data.draw(st.permutations(pairs))
-    axes = tuple(Axis(name, tuple(f"{name[0]}{k}" for k in range(n))) for name, n in shuffled)
-    grid = Grid("eps", (), axes, (), tuple(sides))
+    axes = tuple(SweepAxis(name, tuple(f"{name[0]}{k}" for k in range(n))) for name, n in shuffled)
+    grid = SweepGrid("eps", (), axes, (), tuple(sides))
     rows = [
         dict(zip((n for n, _ in shuffled), grid.point(r), strict=True)) for r in range(grid.size)
     ]
@@ -105,34 +105,34 @@ def test_tied_axes_are_one_side(sizes: list[int], data: st.DataObject) -> None:
 
 
 def test_tied_axes_that_cannot_be() -> None:
-    long, short = Axis("x", ("1", "2", "2")), Axis("y", ("1", "2"))
+    long, short = SweepAxis("x", ("1", "2", "2")), SweepAxis("y", ("1", "2"))
     for tied, says in (
         ((("x", "y"),), "x and y have 3 and 2"),
         ((("x", "z"),), "got 'z'"),
         ((("y", "y"),), "each once, got 'y'"),
     ):
         with pytest.raises(InvalidArgument, match=says):
-            Grid("eps", (), (long, short), (), tied)
+            SweepGrid("eps", (), (long, short), (), tied)
     # a value may come twice where its partner tells the rows apart
-    partner = Axis("y", ("1", "2", "3"))
-    assert Grid("eps", (), (long, partner), (), (("x", "y"),)).size == 3
+    partner = SweepAxis("y", ("1", "2", "3"))
+    assert SweepGrid("eps", (), (long, partner), (), (("x", "y"),)).size == 3
     with pytest.raises(InvalidArgument, match="axis x and y must have each value once, got '2, 1'"):
-        Grid("eps", (), (long, Axis("y", ("1", "1", "1"))), (), (("x", "y"),))
+        SweepGrid("eps", (), (long, SweepAxis("y", ("1", "1", "1"))), (), (("x", "y"),))
 
 
 def test_a_grid_is_no_larger_than_any_use() -> None:
-    long = Axis("x", tuple(map(str, range(10_000))))
-    other = Axis("y", tuple(map(str, range(10_000))))
+    long = SweepAxis("x", tuple(map(str, range(10_000))))
+    other = SweepAxis("y", tuple(map(str, range(10_000))))
     with pytest.raises(InvalidArgument, match="at most 10000000 rows, got 100000000"):
-        Grid("eps", (), (long, other), ())
+        SweepGrid("eps", (), (long, other), ())
     with pytest.raises(InvalidArgument, match="must have an axis"):
-        Grid("eps", (), (), ())
+        SweepGrid("eps", (), (), ())
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.data())
 def test_rows_are_all_combinations_in_order(sizes: list[int], data: st.DataObject) -> None:
     from itertools import product
 
-    axes = tuple(Axis(f"a{i}", tuple(map(str, range(n)))) for i, n in enumerate(sizes))
-    grid = Grid("eps", (), axes, ())
+    axes = tuple(SweepAxis(f"a{i}", tuple(map(str, range(n)))) for i, n in enumerate(sizes))
+    grid = SweepGrid("eps", (), axes, ())
     assert [grid.point(row) for row in range(grid.size)] == list(product(*(a.values for a in axes)))

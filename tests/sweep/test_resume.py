@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpacct.errors import InvalidArgument
-from dpacct.sweep.grid import Row
+from dpacct.sweep.grid import SweepRow
 from dpacct.sweep.run import Journal, Killed, run
 from tests.cli.runner import line
 from tests.structure.project import ROOT
@@ -115,14 +115,14 @@ def test_another_sweep_s_journal_is_not_used(
     assert not Path("out.csv.journal").exists()
 
 
-def square(point: tuple[str, ...]) -> Row:
-    return Row((float(point[0]) ** 2, os.getpid()))
+def square(point: tuple[str, ...]) -> SweepRow:
+    return SweepRow((float(point[0]) ** 2, os.getpid()))
 
 
-def die(point: tuple[str, ...]) -> Row:
+def die(point: tuple[str, ...]) -> SweepRow:
     if point == ("40",):
         os.kill(os.getpid(), signal.SIGKILL)
-    return Row((0.0,))
+    return SweepRow((0.0,))
 
 
 POINTS = [(i, (str(i),)) for i in range(50)]
@@ -179,10 +179,10 @@ def test_no_process_outlives_a_killed_sweep(tmp_path: Path) -> None:
 
 
 ROWS = {
-    0: Row((1.5, None, "two-sided", True, 3)),
-    1: Row(error="--sigma must be a number above 0, got -1.", code=2),
-    7: Row((1e-300, 0.1 + 0.2, "ε", False, -1)),
-    3: Row((5e-324, 1.7976931348623157e308, "\n", None, 0)),
+    0: SweepRow((1.5, None, "two-sided", True, 3)),
+    1: SweepRow(error="--sigma must be a number above 0, got -1.", code=2),
+    7: SweepRow((1e-300, 0.1 + 0.2, "ε", False, -1)),
+    3: SweepRow((5e-324, 1.7976931348623157e308, "\n", None, 0)),
 }
 MARK = "f" * 64
 
@@ -193,7 +193,7 @@ def written(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def read(path: Path) -> dict[int, Row]:
+def read(path: Path) -> dict[int, SweepRow]:
     with Journal(path, MARK) as journal:
         return dict(journal.rows)
 
@@ -203,8 +203,8 @@ def test_rows_read_back(tmp_path: Path) -> None:
     written(path)
     assert read(path) == ROWS
     with Journal(path, MARK) as journal:
-        journal.add([(9, Row((1,)))])
-    assert read(path) == ROWS | {9: Row((1,))}
+        journal.add([(9, SweepRow((1,)))])
+    assert read(path) == ROWS | {9: SweepRow((1,))}
 
 
 def test_cut_off_at_any_byte(tmp_path: Path) -> None:
@@ -217,8 +217,8 @@ def test_cut_off_at_any_byte(tmp_path: Path) -> None:
         assert rows.items() <= ROWS.items()
         assert len(rows) >= whole[head : max(head, length)].count(b"\n")
         with Journal(path, MARK) as journal:  # what is added next is not lost to the torn line
-            journal.add([(9, Row((1,)))])
-        assert read(path)[9] == Row((1,))
+            journal.add([(9, SweepRow((1,)))])
+        assert read(path)[9] == SweepRow((1,))
 
 
 def test_any_byte_changed(tmp_path: Path) -> None:

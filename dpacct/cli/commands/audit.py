@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dpacct.auditing.audit import Audit as Found
 
 
-class Audit(Command):
+class AuditCommand(Command):
     """Bound epsilon from below by the scores of canaries, and hold that against a plan.
 
     SCORES is a CSV file with a heading and the columns score (higher says that the canary was included;

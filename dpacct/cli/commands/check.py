@@ -29,7 +29,7 @@ _SLACK = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """The result of one check; `violates` marks an assumption known to be false."""
 
     name: str
@@ -109,7 +109,7 @@ class Check(Command):
         findings = [*self._limits(answer, delta), *_violations(file)]
         if self.ledger is not None:
             findings += [
-                Finding("ledger", not broken, f"{each.text}: {each.source}", violates=broken)
+                CheckResult("ledger", not broken, f"{each.text}: {each.source}", violates=broken)
                 for each in ledger_checks(self.ledger, node)
                 for broken in [each.status is AssumptionStatus.VIOLATED]
             ]
@@ -133,17 +133,17 @@ class Check(Command):
             status=status,
         )
 
-    def _limits(self, answer: Answer, delta: Fraction) -> Iterator[Finding]:
+    def _limits(self, answer: Answer, delta: Fraction) -> Iterator[CheckResult]:
         from dpacct.answer.answer import KNOWN, leading
 
         most, allowed = self.max_epsilon, self.max_delta
         if most is not None:
             holds = Fraction(repr(float(answer))) <= most
             said = f"epsilon {leading(answer, 6)} at delta {short(delta, 'up')} ({KNOWN[answer.strength]})"
-            yield Finding("max-eps", holds, f"{said} is {_against(holds)} {short(most)}")
+            yield CheckResult("max-eps", holds, f"{said} is {_against(holds)} {short(most)}")
         if allowed is not None:
             holds = delta <= allowed
-            yield Finding(
+            yield CheckResult(
                 "max-delta", holds, f"delta {short(delta)} is {_against(holds)} {short(allowed)}"
             )
 
@@ -160,15 +160,15 @@ def _guarantee(file: PlanFile, node: Node, delta: Fraction) -> Answer:
     return must_bound(must_be_finite(answer))
 
 
-def _violations(file: PlanFile) -> Iterator[Finding]:
+def _violations(file: PlanFile) -> Iterator[CheckResult]:
     """The assumptions that the plan itself declares violated."""
     for name, declared in file.assumptions.items():
         if declared.status is AssumptionStatus.VIOLATED:
             words = declared.evidence or "the plan says so"
-            yield Finding("assumptions", False, f"{name} is violated: {words}", violates=True)
+            yield CheckResult("assumptions", False, f"{name} is violated: {words}", violates=True)
 
 
-def _drift(path: str, node: Node, answer: Answer, delta: Fraction) -> Iterator[Finding]:
+def _drift(path: str, node: Node, answer: Answer, delta: Fraction) -> Iterator[CheckResult]:
     """Check that a report or an answer is about this plan and states no smaller epsilon."""
     from dpacct import from_dict
     from dpacct.answer.answer import leading
@@ -186,16 +186,18 @@ def _drift(path: str, node: Node, answer: Answer, delta: Fraction) -> Iterator[F
         message = f"--against must be the JSON of dpacct report or dpacct eps, which {name} is not"
         raise Usage(message, argument="--against") from error
     if body.get("guarantee_holds") is False:
-        yield Finding("against", False, f"{name} reports an assumption as violated", violates=True)
+        yield CheckResult(
+            "against", False, f"{name} reports an assumption as violated", violates=True
+        )
     ours = {"adjacency": str(answer.adjacency), "unit": str(answer.unit)}
     plain = {"adjacency": answer.adjacency, "unit": answer.unit}
     same = plan.under(of["adjacency"], unit=of["unit"]) == node.under(**plain)
-    yield Finding("plan", same, f"the plan is {'' if same else 'not '}the one of {name}")
+    yield CheckResult("plan", same, f"the plan is {'' if same else 'not '}the one of {name}")
     for word, value in (*ours.items(), ("delta", delta)):
         theirs = asked if word == "delta" else of[word]
         if theirs != value:
             said = f"{word} is {short(value)}, and {short(theirs)} in {name}"
-            yield Finding(word, False, said)
+            yield CheckResult(word, False, said)
     holds = Fraction(repr(float(answer))) <= upper * (1 + _SLACK)
     said = f"epsilon {leading(answer, 6)} is {_against(holds)} the {short(upper)} of {name}"
-    yield Finding("against", holds, said)
+    yield CheckResult("against", holds, said)

@@ -13,7 +13,7 @@ from dpacct.declare.record import Maybe, Parameter, Several, Usage
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.report.sources import Source
+    from dpacct.report.sources import CitedSource
 
 _SUFFIXES = (".toml", ".json")
 
@@ -83,7 +83,7 @@ class Cite(Command):
         return Result(body, lines)
 
 
-def _sources(word: str) -> list[Source]:
+def _sources(word: str) -> list[CitedSource]:
     """The works that one argument cites."""
     from dpacct.bibliography import reference
     from dpacct.bibliography import works as bibliography
@@ -113,7 +113,7 @@ def _sources(word: str) -> list[Source]:
     raise Usage(f"{message} got {shown(word)}" + did_you_mean(word, citable), argument="WORDS")
 
 
-def _plan(path: str) -> list[Source]:
+def _plan(path: str) -> list[CitedSource]:
     """The mechanisms of a plan, and the basis of the answer to its question."""
     from dpacct.cli.federated_plan import read_stated
     from dpacct.report.sources import of_answer, source

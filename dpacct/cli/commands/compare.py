@@ -16,7 +16,7 @@ from dpacct.errors import Unsupported
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.cli.words import Stated
+    from dpacct.cli.words import StatedPlan
 
 
 class Compare(Command):
@@ -54,7 +54,7 @@ class Compare(Command):
         )
 
     def _lines(
-        self, answers: tuple[Answer, ...], gaps: list[float | None], stated: Stated
+        self, answers: tuple[Answer, ...], gaps: list[float | None], stated: StatedPlan
     ) -> list[str]:
         from dpacct.answer.answer import KNOWN, protected, relation, safe_number
         from dpacct.cli.screens import aligned, in_words, labelled, noted, wrapped
@@ -78,7 +78,7 @@ class Compare(Command):
         lines += labelled("protects", [protected(first)])
         return lines + noted(stated.steps.notes)
 
-    def _ask(self) -> tuple[tuple[Answer, ...], Stated]:
+    def _ask(self) -> tuple[tuple[Answer, ...], StatedPlan]:
         epsilon, delta = self.epsilon, self.delta
         if self.typed.keys() & sizes():
             if epsilon is not None and delta is not None:

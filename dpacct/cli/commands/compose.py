@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpacct.cli.command import Asked, File
+from dpacct.cli.command import AnswerCommand, File
 from dpacct.cli.output import Result
 from dpacct.declare.record import Exclusive, Parameter, Usage
 from dpacct.declare.words import Meaning, Target
 
 
-class Compose(Asked):
+class ComposeCommand(AnswerCommand):
     """Compute the epsilon (or, with --eps, the delta) of the plan in a file; "-" is stdin.
 
     \b

@@ -39,7 +39,7 @@ _ONE_METHOD = ("tradeoff", "rdp")
 _DELTA = Fraction(1, 10**5)
 
 
-class Curve(Command):
+class CurveCommand(Command):
     """Compute a whole curve of a plan, as a picture, CSV or JSON.
 
     --delta (default 1e-5) is the delta of steps, noise and rdp curves, and the one that a profile's
@@ -119,7 +119,7 @@ class Curve(Command):
         return Result(made.to_dict, lines, notes=notes)
 
 
-def chart(wish: Curve) -> tuple[Chart, list[str]]:
+def chart(wish: CurveCommand) -> tuple[Chart, list[str]]:
     """The chart, and notes on what was rounded or is missing.
 
     Raises `DpacctError` for an option that the kind has no use for, an axis that it can't have, and
@@ -166,7 +166,9 @@ def chart(wish: Curve) -> tuple[Chart, list[str]]:
     return made, stated.steps.notes
 
 
-def _ends(wish: Curve, start: float, stop: Callable[[], float] | float) -> tuple[float, float]:
+def _ends(
+    wish: CurveCommand, start: float, stop: Callable[[], float] | float
+) -> tuple[float, float]:
     """Both ends of the axis; an empty range or one outside the kind's domain is refused."""
     first = start if wish.start is None else float(wish.start)
     if wish.stop is not None:
@@ -184,7 +186,7 @@ def _ends(wish: Curve, start: float, stop: Callable[[], float] | float) -> tuple
 
 
 def _between(
-    wish: Curve, start: float, stop: Callable[[], float] | float, *, log: bool
+    wish: CurveCommand, start: float, stop: Callable[[], float] | float, *, log: bool
 ) -> NDArray[np.float64]:
     """The points of the axis."""
     import numpy as np
@@ -196,7 +198,7 @@ def _between(
     return made
 
 
-def _noise(wish: Curve, delta: Fraction) -> tuple[Chart, list[str]]:
+def _noise(wish: CurveCommand, delta: Fraction) -> tuple[Chart, list[str]]:
     from dpacct.report.plots import kinds
 
     if wish.typed.keys() & sizes():
@@ -225,7 +227,7 @@ def _noise(wish: Curve, delta: Fraction) -> tuple[Chart, list[str]]:
     return made, stated.steps.notes
 
 
-def _named(wish: Curve) -> tuple[str, ...] | None:
+def _named(wish: CurveCommand) -> tuple[str, ...] | None:
     """The methods asked for; auto is the exact one here, since a proof takes its time."""
     if not wish.methods:
         return None

@@ -10,7 +10,7 @@ from dpacct.declare.record import Parameter
 from dpacct.declare.words import Target
 
 
-class Delta(AskedOfPlan):
+class DeltaCommand(AskedOfPlan):
     """Compute the smallest delta for which a plan is (epsilon, delta)-private.
 
     The number printed is the upper end of the answer, rounded up. A delta below the range of

@@ -21,7 +21,7 @@ from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.cli.words import Stated
+    from dpacct.cli.words import StatedPlan
 
 CHANCE = Real(0, 1)
 
@@ -56,7 +56,7 @@ class PowerDomain(Domain[Power]):
 POWER = PowerDomain()
 
 
-def _in_other_words(answer: Answer, stated: Stated) -> dict[str, float]:
+def _in_other_words(answer: Answer, stated: StatedPlan) -> dict[str, float]:
     """The noise per clip and, if the clipping norm is known, in the data's units.
 
     The sensitivity of a clipped sum is clip_factor * clip (twice the clip under replace-one).
@@ -70,7 +70,7 @@ def _in_other_words(answer: Answer, stated: Stated) -> dict[str, float]:
     return sizes
 
 
-def _to_save(answer: Answer, stated: Stated) -> dict[str, float]:
+def _to_save(answer: Answer, stated: StatedPlan) -> dict[str, float]:
     """The noise for a plan file: a noise multiplier for Gaussian noise and wherever a clip is given."""
     if stated.kind.kind == "gaussian" or (
         stated.kind.kind == "laplace" and stated.clip is not None
@@ -79,7 +79,7 @@ def _to_save(answer: Answer, stated: Stated) -> dict[str, float]:
     return {stated.kind.sought: float(answer)}
 
 
-class Noise(AskedOfPlan):
+class NoiseCommand(AskedOfPlan):
     """Compute the smallest noise with which a plan is (epsilon, delta)-private.
 
     Gaussian noise is answered as the noise multiplier (standard deviation / clip) and, with --clip, as
@@ -159,7 +159,7 @@ class Noise(AskedOfPlan):
             raise Usage(f"{message}; {missing} is missing", argument=missing)
         return epsilon, delta
 
-    def _for_power(self, stated: Stated, power: Power) -> Answer:
+    def _for_power(self, stated: StatedPlan, power: Power) -> Answer:
         """The least noise that keeps every attack's true positive rate within the target."""
         from dpacct.risk import calibrate_risk
 
@@ -220,7 +220,7 @@ FRAMEWORKS = {"opacus": _OPACUS + "\n" + _GUARD, "flower": _FLOWER, "torch": _GU
 
 
 def _pasted(
-    framework: str, answer: Answer, stated: Stated, epsilon: Fraction, delta: Fraction
+    framework: str, answer: Answer, stated: StatedPlan, epsilon: Fraction, delta: Fraction
 ) -> Sequence[str]:
     """The lines, with the numbers of an answer.
 

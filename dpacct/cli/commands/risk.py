@@ -12,12 +12,12 @@ from dpacct.declare.record import Maybe, Parameter, Several
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.cli.words import Stated
+    from dpacct.cli.words import StatedPlan
 
 _ALARMS = tuple(Fraction(1, 10**power) for power in (1, 2, 3))
 
 
-class Risk(Command):
+class RiskCommand(Command):
     """Bound the success of every attack on a plan, whatever else the attacker knows.
 
     Membership advantage (true minus false positive rate), accuracy at a prior, and for each false
@@ -88,7 +88,7 @@ class Risk(Command):
 
     def _lines(
         self,
-        stated: Stated,
+        stated: StatedPlan,
         general: dict[str, Answer],
         rates: list[tuple[Fraction, Answer, Answer]],
     ) -> list[str]:

@@ -11,7 +11,7 @@ from dpacct.declare.record import Parameter
 from dpacct.declare.words import Target
 
 
-class Steps(AskedOfPlan):
+class StepsCommand(AskedOfPlan):
     """Compute the most steps that stay within (epsilon, delta).
 
     The number printed is rounded down, so that many steps fit the budget.
@@ -28,13 +28,15 @@ class Steps(AskedOfPlan):
 
     def answer(self) -> Result:
         """The most steps within the target."""
-        from dpacct.answer.ask import Boundary
+        from dpacct.answer.ask import BoundaryQuestion
         from dpacct.cli.screens import of_steps
         from dpacct.plan.words import phrase
 
         stated = self.stated()
         release = stated.release()
-        question = Boundary(epsilon=self.epsilon, delta=self.delta, name="steps", whole=True)
+        question = BoundaryQuestion(
+            epsilon=self.epsilon, delta=self.delta, name="steps", whole=True
+        )
         answer = self.ask(
             question, lambda count: stated.repeated(release, int(count)), beside=self.as_json
         )

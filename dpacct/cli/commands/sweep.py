@@ -32,7 +32,7 @@ from dpacct.declare.domain import Flag, Integer, Text, Word, closest, did_you_me
 from dpacct.declare.number import shown
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Several, Switch, Usage
 from dpacct.errors import DpacctError
-from dpacct.sweep.grid import Axis, Cell, Grid, Row, Spread, Table
+from dpacct.sweep.grid import Cell, Spread, SweepAxis, SweepGrid, SweepRow, SweepTable
 from dpacct.sweep.run import Journal, Killed, processors, run
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Sweep(Command):
             self._check_picture(grid)
         count = processors() if self.jobs is None else self.jobs
         rows = _compute(grid, asking, paths[0] if paths else None, count, self.restart, self.quiet)
-        table = Table(grid, grid.outputs, rows, method)
+        table = SweepTable(grid, grid.outputs, rows, method)
         for path in paths:
             body = payload(self.name, table.to_dict())
             write(path, body, table.to_csv, lambda: self._picture(table))
@@ -97,7 +97,7 @@ class Sweep(Command):
         notes = [] if self.quiet else [*_remarks(table), *(f"wrote {path}" for path in paths)]
         return Result(table.to_dict, lines, lines, notes=notes)
 
-    def _check_picture(self, grid: Grid) -> None:
+    def _check_picture(self, grid: SweepGrid) -> None:
         """Refuse an impossible picture before any work is done."""
         from dpacct.report.plots.grid import must_fit
 
@@ -106,7 +106,7 @@ class Sweep(Command):
             message = f"--show must name an output of the sweep, got {self.show[:40]!r}"
             raise Usage(message + did_you_mean(self.show, grid.outputs), argument="--show")
 
-    def _picture(self, table: Table) -> tuple[Figure, str]:
+    def _picture(self, table: SweepTable) -> tuple[Figure, str]:
         from dpacct.report.plots.grid import GridData, draw_grid
 
         grid = GridData.of(table, self.show or table.columns[0])
@@ -126,8 +126,8 @@ class _Lost(_Interrupted):
 
 
 def _compute(
-    grid: Grid, asking: Asking, path: Path | None, jobs: int, restart: bool, quiet: bool
-) -> list[Row]:
+    grid: SweepGrid, asking: Asking, path: Path | None, jobs: int, restart: bool, quiet: bool
+) -> list[SweepRow]:
     """All rows in order; those of an interrupted run are read, not computed."""
     from importlib.metadata import version
 
@@ -140,7 +140,7 @@ def _compute(
         message = f"cannot write {str(_journal(path or Path()))[:80]!r}: {error.strerror}"
         raise Usage(message, argument="--output") from None
     with opened as journal:
-        done: dict[int, Row] = {} if journal is None else dict(journal.rows)
+        done: dict[int, SweepRow] = {} if journal is None else dict(journal.rows)
         done = {number: row for number, row in done.items() if 0 <= number < grid.size}
         if done and not quiet:
             note(f"{len(done)} of {grid.size} rows are there from an earlier run.")
@@ -168,7 +168,7 @@ def _journal(path: Path) -> Path:
     return path.with_name(path.name + ".journal")
 
 
-def _remarks(table: Table) -> Iterator[str]:
+def _remarks(table: SweepTable) -> Iterator[str]:
     if table.method:
         yield (
             f"note: method {table.method}, which is converged and not proven; each row says its"
@@ -209,22 +209,22 @@ class Asking:
         way: the switch that says how it shall answer: "quiet", which may be less work, or "json".
     """
 
-    grid: Grid
+    grid: SweepGrid
     slots: Mapping[str, Slot]
     outputs: tuple[str, ...] = ()
     way: str = "json"
 
-    def __call__(self, point: tuple[str, ...]) -> Row:
+    def __call__(self, point: tuple[str, ...]) -> SweepRow:
         """The row of a point: its outputs, or the sentence and exit code of its failure."""
         try:
             cells = paths(self.body(point))
-            return Row(tuple(cells.get(path) for path in self.outputs))
+            return SweepRow(tuple(cells.get(path) for path in self.outputs))
         except click.exceptions.Exit as leaving:
             message = f"dpacct {self.grid.command} ended without an answer."
-            return Row(error=message, code=leaving.exit_code)
+            return SweepRow(error=message, code=leaving.exit_code)
         except Exception as error:
             what = describe(error)
-            return Row(error=what.message, code=what.status)
+            return SweepRow(error=what.message, code=what.status)
 
     def body(self, point: tuple[str, ...]) -> Mapping[str, Any]:
         """The JSON object that the command would print; raises what the command raises."""
@@ -290,7 +290,7 @@ def paths(body: Any, before: str = "") -> dict[str, Cell]:
 # --- the file
 
 
-def read_sweep(path: str) -> tuple[Grid, Asking, str]:
+def read_sweep(path: str) -> tuple[SweepGrid, Asking, str]:
     """The grid of a file, what answers its points, and the method that was taken unasked ("" if none).
 
     Raises `InvalidArgument` where the file cannot be read or is no sweep; the sentence says where.
@@ -319,14 +319,14 @@ def read_sweep(path: str) -> tuple[Grid, Asking, str]:
     if method:
         fixed["method"], slots["method"] = (method,), Slot("method")
     tied = _tied(table, {axis.name for axis in axes}, name)
-    grid = Grid(str(command.name), tuple(fixed.items()), axes, (), tied)
+    grid = SweepGrid(str(command.name), tuple(fixed.items()), axes, (), tied)
     wanted = _outputs(table, name)
     asking, body = _answering(Asking(grid, slots), command, wanted)
     columns, where = _columns(body, wanted, f"{name}: dpacct {grid.command}")
     return replace(grid, outputs=columns), replace(asking, outputs=where), method
 
 
-def files_of(grid: Grid) -> tuple[bytes, ...]:
+def files_of(grid: SweepGrid) -> tuple[bytes, ...]:
     """The contents of the files that a sweep's values name: answers depend on them as on the values."""
     settings = [values for _, values in grid.fixed] + [axis.values for axis in grid.axes]
     contents = []
@@ -429,7 +429,7 @@ def _fixed(
 
 def _axes(
     command: DeclaredCommand, slots: dict[str, Slot], table: Mapping[str, Any], place: str
-) -> tuple[Axis, ...]:
+) -> tuple[SweepAxis, ...]:
     axes = []
     for key, value in _flattened(table, Spread.parameters):
         name, inside = slots[key]
@@ -437,7 +437,7 @@ def _axes(
         if not inside and _is(command.every[name], Flag):
             raise Usage(f"{setting} is a switch, which belongs under [fixed]", argument=key)
         if isinstance(value, list):
-            axes.append(Axis(key, tuple(as_text(each, setting) for each in value)))
+            axes.append(SweepAxis(key, tuple(as_text(each, setting) for each in value)))
             continue
         if not isinstance(value, Mapping):
             message = "must be a list of values, or a table with from, to, points and scale"

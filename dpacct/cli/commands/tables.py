@@ -46,12 +46,12 @@ class Tables(Command):
         from dpacct.papers.tables import cells
 
         rows = [
-            Row(cell, cell.computed(), cell.exact() if self.truth else None)
+            TableRow(cell, cell.computed(), cell.exact() if self.truth else None)
             for cell in cells(self.paper)
         ]
         return Result(lambda: [_json(row) for row in rows], lambda: self._lines(rows))
 
-    def _lines(self, rows: list[Row]) -> list[str]:
+    def _lines(self, rows: list[TableRow]) -> list[str]:
         texts = [_text(row) for row in rows]
         if self.markdown or self.style == "markdown":
             lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
@@ -69,7 +69,7 @@ class Tables(Command):
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A table cell, the number recomputed under the table's conventions, and the true interval."""
 
     cell: Cell
@@ -82,7 +82,7 @@ class Row:
         return self.cell.matches(self.computed)
 
 
-def _json(row: Row) -> dict[str, Any]:
+def _json(row: TableRow) -> dict[str, Any]:
     exact = None if row.exact is None else {"lower": row.exact[0], "upper": row.exact[1]}
     return {
         "paper": row.cell.paper,
@@ -98,7 +98,7 @@ def _json(row: Row) -> dict[str, Any]:
     }
 
 
-def _text(row: Row) -> tuple[str, ...]:
+def _text(row: TableRow) -> tuple[str, ...]:
     exact = "" if row.exact is None else f"[{down(row.exact[0], 5)}, {up(row.exact[1], 5)}]"
     if row.exact is not None and row.exact[1] - row.exact[0] <= 1e-6 * row.exact[1]:
         exact = f"{row.exact[0]:.6g}"

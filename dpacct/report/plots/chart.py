@@ -142,7 +142,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Level:
+class ReferenceLine:
     """A horizontal line to compare with."""
 
     y: float
@@ -202,7 +202,7 @@ class Chart:
     adjacency: str = ""
     facts: tuple[str, ...] = ()
     marks: tuple[Mark, ...] = ()
-    levels: tuple[Level, ...] = ()
+    levels: tuple[ReferenceLine, ...] = ()
     bands: tuple[Band, ...] = ()
     stretches: tuple[Stretch, ...] = ()
     saved: Any = None

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-    from dpacct.sweep.grid import Axis as Swept
-    from dpacct.sweep.grid import Grid, Table
+    from dpacct.sweep.grid import SweepAxis as Swept
+    from dpacct.sweep.grid import SweepGrid, SweepTable
 
 _TICKS = 9  # names across one heat map that has the page to itself
 _ROWS = 8  # names beside a heat map
@@ -42,7 +42,7 @@ MOST_LINES = 6
 """Grids of at most this many lines are drawn as curves by default."""
 
 
-class Side:
+class GridSide:
     """One side of the grid: an axis of the sweep, or several that are tied and told together.
 
     Tied axes go by the numbers of the first, or in their order where it has none or one twice.
@@ -85,9 +85,9 @@ class Side:
         return near(self.numbers[place], 4)
 
 
-def sides_of(grid: Grid) -> tuple[Side, ...]:
+def sides_of(grid: SweepGrid) -> tuple[GridSide, ...]:
     """The sides of the grid with more than one value."""
-    return tuple(Side(*axes) for axes in grid.sides if len(axes[0].values) > 1)
+    return tuple(GridSide(*axes) for axes in grid.sides if len(axes[0].values) > 1)
 
 
 def _typed(value: str) -> str:
@@ -109,13 +109,13 @@ class GridData:
     """
 
     quantity: str
-    sides: tuple[Side, ...]
+    sides: tuple[GridSide, ...]
     values: NDArray[Any]
     strengths: NDArray[Any] | None = None
     facts: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, table: Table, quantity: str) -> Self:
+    def of(cls, table: SweepTable, quantity: str) -> Self:
         """One output of a sweep over the axes that vary; raises `InvalidArgument` if it is no number."""
         cells = table.column(quantity)
         if any(isinstance(cell, str) for cell in cells):
@@ -263,7 +263,7 @@ def draw_grid(data: GridData, *, heat: bool | None = None) -> Figure:
     return drawn
 
 
-def must_fit(grid: Grid, *, curves: bool) -> None:
+def must_fit(grid: SweepGrid, *, curves: bool) -> None:
     """Refuse a picture of a grid that cannot be; raises `InvalidArgument`."""
     sides = sides_of(grid)
     sizes = [len(sides[place].values) for place in arranged(sides)]
@@ -279,7 +279,7 @@ def must_fit(grid: Grid, *, curves: bool) -> None:
         raise InvalidArgument(message, argument="picture")
 
 
-def arranged(sides: Sequence[Side]) -> list[int]:
+def arranged(sides: Sequence[GridSide]) -> list[int]:
     """The places of the sides: what goes across first, then lines (or upwards), then the panels.
 
     Numbers go across before words, and many values before few; panels are the side with the fewest
@@ -301,7 +301,7 @@ def _log_values(values: NDArray[Any]) -> bool:
 
 
 def _curves(
-    sides: list[Side], values: NDArray[Any], grades: NDArray[Any], quantity: str, *, log: bool
+    sides: list[GridSide], values: NDArray[Any], grades: NDArray[Any], quantity: str, *, log: bool
 ) -> Chart:
     """One panel: a line for each value of the second side."""
     across = sides[0]
@@ -344,7 +344,7 @@ def _key(bar: Any) -> None:
 
 def _heat(
     axes: Axes,
-    sides: Sequence[Side],
+    sides: Sequence[GridSide],
     values: NDArray[Any],
     shade: Any,
     words: NDArray[Any] | None = None,

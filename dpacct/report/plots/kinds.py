@@ -23,7 +23,7 @@ from dpacct.plan.node import resolve_adjacency
 from dpacct.plan.routes import fast_method
 from dpacct.pld import conversions
 from dpacct.pld.roots import minimum
-from dpacct.report.plots.chart import Axis, Band, Chart, Level, Line, Mark
+from dpacct.report.plots.chart import Axis, Band, Chart, Line, Mark, ReferenceLine
 from dpacct.report.plots.style import VERMILION, method_name
 from dpacct.vocabulary import Strength
 
@@ -208,7 +208,7 @@ def rdp(
         exact = float(plan.epsilon(delta=delta, method=strongest))
         if exact > 0:
             title += f", {compared_to(best / exact - 1)} the exact {up(exact)}"
-            levels.append(Level(exact, f"exact epsilon {up(exact)}"))
+            levels.append(ReferenceLine(exact, f"exact epsilon {up(exact)}"))
     inside = points[0] <= order <= points[-1]
     label = f"epsilon it gives at {of_delta}"
     return _chart(
@@ -410,7 +410,7 @@ def gap(
             for line, share in zip(others, shares, strict=True)
         ),
         f"Against the exact epsilon {listed(distances)}, {ends}",
-        levels=(Level(0.0, "exact; below it: too optimistic"),),
+        levels=(ReferenceLine(0.0, "exact; below it: too optimistic"),),
         width=width,
     )
 

@@ -6,15 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.collections import QuadMesh
 
-from dpacct.report.plots.grid import GridData, Side, arranged, draw_grid
+from dpacct.report.plots.grid import GridData, GridSide, arranged, draw_grid
 from dpacct.report.plots.style import to_bytes
-from dpacct.sweep.grid import Axis
+from dpacct.sweep.grid import SweepAxis
 from dpacct.vocabulary import Strength
 from tests.report.plots.charts import no_text_on_another
 
 
-def side(name: str, count: int) -> Side:
-    return Side(Axis(name, tuple(map(str, range(1, count + 1)))))
+def side(name: str, count: int) -> GridSide:
+    return GridSide(SweepAxis(name, tuple(map(str, range(1, count + 1)))))
 
 
 def data(*counts: int, quantity: str = "epsilon", holes: int = 0) -> GridData:
@@ -60,7 +60,7 @@ def test_panels_are_the_side_with_the_fewest_values() -> None:
 
 
 def test_methods_are_compared_within_a_panel() -> None:
-    methods = Side(Axis("method", ("exact", "rdp")))
+    methods = GridSide(SweepAxis("method", ("exact", "rdp")))
     assert arranged([side("sigma", 5), methods, side("steps", 3)]) == [0, 1, 2]
     values = np.stack([np.full(5, 2.0), np.full(5, 2.5)], axis=1)
     strengths = np.full(values.shape, Strength.CONVERGED, dtype=object)
@@ -120,7 +120,7 @@ def test_lines_of_equal_value_are_few_over_any_range() -> None:
     places = np.arange(30.0)
     for span in (2.0, 20.0, 280.0):
         values = 10.0 ** (-span * np.add.outer(places, places) / 58.0)
-        sides = tuple(Side(Axis(n, tuple(map(str, range(30))))) for n in ("a", "b"))
+        sides = tuple(GridSide(SweepAxis(n, tuple(map(str, range(30))))) for n in ("a", "b"))
         drawn = draw_grid(GridData("delta", sides, values))
         (lines,) = (c for c in drawn.axes[0].get_children() if isinstance(c, QuadContourSet))
         assert 2 <= len(lines.levels) <= 9
@@ -130,9 +130,9 @@ def test_lines_of_equal_value_are_few_over_any_range() -> None:
 
 
 def test_tied_axes_are_told_together() -> None:
-    partner = Axis("delta", ("1e-5", "0.0000215443469003"))
-    side = Side(Axis("eps", ("1", "2")), partner)
+    partner = SweepAxis("delta", ("1e-5", "0.0000215443469003"))
+    side = GridSide(SweepAxis("eps", ("1", "2")), partner)
     assert side.label == "eps (with delta)"
     assert side.sentence(1) == "eps 2, delta 2.154e-5" and side.short(1) == "2"
-    words = Side(Axis("mechanism", ("laplace", "gaussian")), Axis("b", ("1", "2")))
+    words = GridSide(SweepAxis("mechanism", ("laplace", "gaussian")), SweepAxis("b", ("1", "2")))
     assert words.label == "mechanism, b" and words.short(0) == "laplace, 1"
