@@ -28,7 +28,7 @@ from dpacct import (
 )
 from dpacct.interop.extras import absent
 from dpacct.interop.history import answer, safe_delta
-from dpacct.interop.meaning import AMBIGUOUS, Meaning, meaning
+from dpacct.interop.meaning import AMBIGUOUS, EventMeaning, meaning
 
 try:
     import dp_accounting
@@ -86,7 +86,7 @@ def adjacency_of(kind: Any) -> Adjacency:
 # --- from events
 
 
-def translate(event: Any, means: Meaning) -> Translated:
+def translate(event: Any, means: EventMeaning) -> Translated:
     """The plan of an event; raises `Refused`, naming the part that has none."""
     reader = _READERS.get(type(event).__name__)
     if reader is None or not isinstance(event, dp_accounting.DpEvent):
@@ -99,14 +99,14 @@ def translate(event: Any, means: Meaning) -> Translated:
         raise Refused(str(error), event) from error
 
 
-def _gaussian(event: Any, means: Meaning) -> Translated:
+def _gaussian(event: Any, means: EventMeaning) -> Translated:
     if means.factor() is None:
         raise Refused(AMBIGUOUS, event)
     scale = event.noise_multiplier
     return Translated(means.gaussian(scale)) if scale else OPEN
 
 
-def _laplace(event: Any, means: Meaning) -> Translated:
+def _laplace(event: Any, means: EventMeaning) -> Translated:
     factor = means.factor()
     if factor is None:
         raise Refused(AMBIGUOUS, event)
@@ -116,7 +116,7 @@ def _laplace(event: Any, means: Meaning) -> Translated:
     return Translated(unit if factor == 1 else Laplace(b=unit.b_under(means.adjacency) / factor))
 
 
-def _discrete_laplace(event: Any, means: Meaning) -> Translated:
+def _discrete_laplace(event: Any, means: EventMeaning) -> Translated:
     rate = Fraction(repr(float(event.noise_parameter)))
     if rate <= 0:
         message = f"noise_parameter must be a number above 0, got {event.noise_parameter}"
@@ -124,7 +124,7 @@ def _discrete_laplace(event: Any, means: Meaning) -> Translated:
     return Translated(DiscreteLaplace(scale=1 / rate, sensitivity=event.sensitivity))
 
 
-def _randomized_response(event: Any, means: Meaning) -> Translated:
+def _randomized_response(event: Any, means: EventMeaning) -> Translated:
     share, buckets = event.noise_parameter, event.num_buckets
     if means.adjacency is Adjacency.ADD_REMOVE:
         raise Refused("randomised response has one answer per unit: not under add-remove", event)
@@ -139,13 +139,13 @@ def _randomized_response(event: Any, means: Meaning) -> Translated:
     return Translated(RandomizedResponse(eps0=_up(eps0), k=buckets))
 
 
-def _zcdp(event: Any, means: Meaning) -> Translated:
+def _zcdp(event: Any, means: EventMeaning) -> Translated:
     if event.xi:
         raise Refused("only (0, rho)-zCDP has a counterpart", event)
     return Translated(ZCDP(rho=event.rho)) if event.rho else NOTHING
 
 
-def _poisson(event: Any, means: Meaning) -> Translated:
+def _poisson(event: Any, means: EventMeaning) -> Translated:
     inner = translate(event.event, means)
     if event.sampling_probability == 0:
         return NOTHING
@@ -153,7 +153,7 @@ def _poisson(event: Any, means: Meaning) -> Translated:
     return Translated(None if inner.plan is None else sampler(inner.plan), inner.open)
 
 
-def _fixed_size(event: Any, means: Meaning) -> Translated:
+def _fixed_size(event: Any, means: EventMeaning) -> Translated:
     if means.adjacency is not Adjacency.REPLACE_ONE:
         raise Refused("a fixed-size sample is accounted under replace-one only", event)
     inner = translate(event.event, means)
@@ -163,21 +163,21 @@ def _fixed_size(event: Any, means: Meaning) -> Translated:
     return Translated(None if inner.plan is None else sampler(inner.plan), inner.open)
 
 
-def _self_composed(event: Any, means: Meaning) -> Translated:
+def _self_composed(event: Any, means: EventMeaning) -> Translated:
     if not isinstance(event.count, int) or event.count < 0:
         message = f"count must be a whole number of at least 0, got {event.count}"
         raise InvalidArgument(message, argument="count")
     return translate(event.event, means).times(event.count)
 
 
-def _composed(event: Any, means: Meaning) -> Translated:
+def _composed(event: Any, means: EventMeaning) -> Translated:
     total = NOTHING
     for part in event.events:
         total += translate(part, means)
     return total
 
 
-_READERS: dict[str, Callable[[Any, Meaning], Translated]] = {
+_READERS: dict[str, Callable[[Any, EventMeaning], Translated]] = {
     "NoOpDpEvent": lambda event, means: NOTHING,
     "NonPrivateDpEvent": lambda event, means: OPEN,
     "GaussianDpEvent": _gaussian,
@@ -229,7 +229,7 @@ def to_dp_event(
     return _event(plan.to_dict(), meaning(word, noise_multiplier_of))
 
 
-def _event(node: dict[str, Any], means: Meaning) -> Any:
+def _event(node: dict[str, Any], means: EventMeaning) -> Any:
     """An event from a plan's JSON form."""
     kind = node["node"]
     if kind == "repeat":
@@ -260,7 +260,7 @@ def _event(node: dict[str, Any], means: Meaning) -> Any:
     raise Refused(f"dp_accounting has no event for a {kind} node")
 
 
-def _multiplier(node: dict[str, Any], means: Meaning, per_sensitivity: str) -> float:
+def _multiplier(node: dict[str, Any], means: EventMeaning, per_sensitivity: str) -> float:
     """The event's noise multiplier of a Gaussian or Laplace node, under its convention."""
     factor = means.factor()
     if factor is None:

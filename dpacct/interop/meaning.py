@@ -17,7 +17,7 @@ AMBIGUOUS = (
 )
 
 
-class Meaning(NamedTuple):
+class EventMeaning(NamedTuple):
     """The meaning of an event's numbers: the adjacency, and the divisor of the noise."""
 
     adjacency: Adjacency = Adjacency.ADD_REMOVE
@@ -38,7 +38,7 @@ class Meaning(NamedTuple):
 
 def meaning(
     adjacency: Adjacency | str | None = None, noise_multiplier_of: str | None = None
-) -> Meaning:
+) -> EventMeaning:
     """Return the checked meaning; raises `InvalidArgument`."""
     if noise_multiplier_of not in (None, "clip", "sensitivity"):
         message = "noise_multiplier_of must be 'clip', 'sensitivity' or None"
@@ -46,4 +46,4 @@ def meaning(
             f"{message}, got {noise_multiplier_of!r:.40}", argument="noise_multiplier_of"
         )
     word = Adjacency.ADD_REMOVE if adjacency is None else Adjacency.parse(adjacency)
-    return Meaning(word, noise_multiplier_of)
+    return EventMeaning(word, noise_multiplier_of)

@@ -12,7 +12,7 @@ from dpacct.answer import Answer
 from dpacct.declare.number import down, near
 from dpacct.declare.record import Displayed, Facts
 from dpacct.errors import InvalidArgument
-from dpacct.ledger.rules import NOTHING, Budget, Build, Charges, Rule, epsilon, read, reading
+from dpacct.ledger.rules import NOTHING, Budget, BudgetRule, Build, Charges, epsilon, read, reading
 from dpacct.plan.node import Node, from_dict
 from dpacct.vocabulary import Assumption
 
@@ -30,7 +30,7 @@ _READING = Assumption(
 class State:
     """The shared state of accounts with one rule and equal charges, so that each question is decided once."""
 
-    rule: Rule
+    rule: BudgetRule
     charges: Charges
 
     @functools.cached_property
@@ -52,7 +52,7 @@ class Book:
         self._equal: WeakValueDictionary[tuple[object, ...], State] = WeakValueDictionary()
         self._plans: dict[str, Node] = {}
         self._names: dict[Node, str] = {}
-        self._rules: dict[str, Rule] = {}
+        self._rules: dict[str, BudgetRule] = {}
         self._start: State | None = None
 
     def start(self, fields: dict[str, Any]) -> None:
@@ -78,13 +78,13 @@ class Book:
                 after[state] = self._state(state.rule, state.charges.after(plan))
             self._states[name] = after[state]
 
-    def _rule(self, fields: dict[str, Any]) -> Rule:
+    def _rule(self, fields: dict[str, Any]) -> BudgetRule:
         key = repr([fields.get(name) for name in ("budget", "rule", "plan", "expecting")])
         if key not in self._rules:
             self._rules[key] = read(fields)
         return self._rules[key]
 
-    def _state(self, rule: Rule, charges: Charges) -> State:
+    def _state(self, rule: BudgetRule, charges: Charges) -> State:
         return self._equal.setdefault((rule, charges.key), State(rule, charges))
 
     @property
@@ -182,7 +182,7 @@ class Remaining(Displayed):
         return state.rule.noise(state.charges, build, steps)
 
 
-class Asked(Displayed):
+class LedgerQuestions(Displayed):
     """Questions that a ledger and its accounts answer alike, from the lines of all processes."""
 
     _state: Callable[[], State]
@@ -215,7 +215,7 @@ class Asked(Displayed):
         return Remaining(self._state)
 
 
-class Account(Asked):
+class Account(LedgerQuestions):
     """One account of a ledger; each question reads what other processes have appended."""
 
     def __init__(self, name: str, state: Callable[[], State]) -> None:

@@ -18,7 +18,7 @@ from dpacct.answer import Answer
 from dpacct.declare.number import shown
 from dpacct.declare.record import Facts
 from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
-from dpacct.ledger.accounts import RUN, Account, Asked, Book, State, facts_of, spent
+from dpacct.ledger.accounts import RUN, Account, Book, LedgerQuestions, State, facts_of, spent
 from dpacct.ledger.execution import Execution
 from dpacct.ledger.rules import Budget, Terms
 from dpacct.ledger.store import Record, Store
@@ -50,7 +50,7 @@ class Receipt:
     plan: Node | Mapping[str, Node]
 
 
-class Ledger(Asked):
+class Ledger(LedgerQuestions):
     """Privacy budgets in a file, shared by every process that opens it.
 
     A release is counted, durably, *before* its noise is drawn: after a crash each intent counts as

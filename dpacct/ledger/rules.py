@@ -201,7 +201,7 @@ def decided(plan: Node, budget: Budget) -> Decision:
     )
 
 
-class Rule(ABC):
+class BudgetRule(ABC):
     """Decides about charges; it keeps none of its own, so that equal accounts are decided once."""
 
     name: ClassVar[str]
@@ -215,7 +215,7 @@ class Rule(ABC):
         self.budget = budget
 
     @classmethod
-    def read(cls, budget: Budget, fields: dict[str, Any]) -> Rule:
+    def read(cls, budget: Budget, fields: dict[str, Any]) -> BudgetRule:
         """Read what `to_dict` wrote."""
         return cls(budget)
 
@@ -312,7 +312,7 @@ _FAR = 0.75  # of what a plan allows: a run that ends below is worth a warning
 _MOST = 10**15
 
 
-class Planned(Rule):
+class Planned(BudgetRule):
     """Releases are drawn from a plan declared at the start, in any order, stopped at any time.
 
     Each is a randomised function of its own draw from its leaf's dominating pair, so all of them
@@ -330,7 +330,7 @@ class Planned(Rule):
         self._planned = dict(plan.releases())
 
     @classmethod
-    def read(cls, budget: Budget, fields: dict[str, Any]) -> Rule:
+    def read(cls, budget: Budget, fields: dict[str, Any]) -> BudgetRule:
         """Read the rule and its whole plan."""
         return cls(budget, from_dict(fields["plan"]))
 
@@ -392,7 +392,7 @@ class Planned(Rule):
         return {"rule": self.name, "plan": self.whole.to_dict()}
 
 
-class Fixed(Rule):
+class Fixed(BudgetRule):
     """Nothing depends on earlier outputs, as the user declares: exact composition decides."""
 
     name = "fixed"
@@ -466,7 +466,7 @@ class Fixed(Rule):
         return most if most == 1 or self._within(plan(most)) else most - 1
 
 
-class Adaptive(Rule):
+class Adaptive(BudgetRule):
     """Anything may depend on earlier outputs: a privacy filter decides."""
 
     name = "adaptive"
@@ -478,7 +478,7 @@ class Adaptive(Rule):
         self._filter = self._fresh()
 
     @classmethod
-    def read(cls, budget: Budget, fields: dict[str, Any]) -> Rule:
+    def read(cls, budget: Budget, fields: dict[str, Any]) -> BudgetRule:
         """Read the rule and the plan that is expected."""
         return cls(budget, from_dict(fields["expecting"]) if "expecting" in fields else None)
 
@@ -531,7 +531,7 @@ class Adaptive(Rule):
         return {"rule": self.name, **more}
 
 
-class Unlimited(Rule):
+class Unlimited(BudgetRule):
     """Nothing is refused: what was spent is stated by an odometer, whatever was chosen on the way."""
 
     name = "none"
@@ -579,7 +579,7 @@ class Terms(NamedTuple):
     adjacency: Adjacency | str | None = None
     unit: Unit | str | None = None
 
-    def rule(self) -> Rule:
+    def rule(self) -> BudgetRule:
         """The rule that a new account is to follow; raises `BudgetExceeded` for a plan that costs more."""
         plan, expecting, adjacency, unit = self.plan, self.expecting, self.adjacency, self.unit
         if plan is not None:
@@ -603,7 +603,7 @@ class Terms(NamedTuple):
             return Fixed(budget)
         return Adaptive(budget, None if expecting is None else budget.check(expecting))
 
-    def agrees(self, rule: Rule, *, asked: bool = True) -> None:
+    def agrees(self, rule: BudgetRule, *, asked: bool = True) -> None:
         """Refuse to open what exists as something else; without `asked` the budget is the one it has."""
         kept = rule.budget
         budget = Budget.of(
@@ -624,7 +624,7 @@ class Terms(NamedTuple):
             raise InvalidArgument(message, argument="adaptive")
 
 
-def read(fields: dict[str, Any]) -> Rule:
+def read(fields: dict[str, Any]) -> BudgetRule:
     """The rule and the budget that a line names."""
     budget, name = Budget.from_dict(fields["budget"]), fields.get("rule")
     for kind in (Planned, Adaptive, Fixed, Unlimited):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from types import ModuleType
 
-    from dpacct.papers.ranges import Domain, Value
+    from dpacct.papers.ranges import Hypotheses, Value
 
 Plain: TypeAlias = "float | int | tuple[float | int, ...]"
 """An argument as a formula takes it: a float, an int where the range has whole numbers, or a list of them."""
@@ -252,9 +252,9 @@ class Statement:
         return vars(self.module).get(self.name) if self.evaluable else None
 
     @cached_property
-    def domain(self) -> Domain:
+    def domain(self) -> Hypotheses:
         """The hypotheses, from the table of arguments. Raises `PageError` for a range that can't be read."""
-        from dpacct.papers.ranges import Domain, parse
+        from dpacct.papers.ranges import Hypotheses, parse
 
         ranges = {}
         for (line, _), argument in zip(self.table("", _COLUMNS), self.arguments, strict=True):
@@ -263,7 +263,7 @@ class Statement:
             except (ValueError, SyntaxError) as wrong:
                 raise PageError(f"{self.path}:{line}: {argument.name}: {wrong}") from None
         called = any("(" in end for each in ranges.values() for end in each.dependent)
-        return Domain(ranges, vars(self.module) if called else {})
+        return Hypotheses(ranges, vars(self.module) if called else {})
 
     def checked(self, values: Mapping[str, object]) -> dict[str, Plain]:
         """The checked arguments, as the formula takes them.

@@ -92,7 +92,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Domain:
+class Hypotheses:
     """The hypotheses of a statement: all its arguments by name, and the functions that their ends call.
 
     >>> domain = Domain({"n": parse("integer in [2, inf)"), "x": parse("(0, 1/n)")}, {})

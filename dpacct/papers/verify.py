@@ -85,7 +85,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Result:
+class SearchOutcome:
     """The outcome of a search: the number of points judged, and the worst of them."""
 
     judged: int
@@ -93,7 +93,7 @@ class Result:
     violated: bool
 
 
-def search(case: Case, *, draws: int, seed: int, climbs: int = CLIMBS) -> Result:
+def search(case: Case, *, draws: int, seed: int, climbs: int = CLIMBS) -> SearchOutcome:
     """Look for a violation; stops at the first, or when the draws and the climbs are used up.
 
     What it does is counted and never timed: the points depend on the seed and the id only, so a
@@ -108,7 +108,7 @@ def search(case: Case, *, draws: int, seed: int, climbs: int = CLIMBS) -> Result
             continue
         count += 1
         if case.violated(judged):
-            return Result(count, judged, True)
+            return SearchOutcome(count, judged, True)
         best = sorted([*best, judged], key=lambda each: -each.excess)[: max(1, climbs)]
     worst = best[0] if best else None
     for start in best[:climbs]:
@@ -118,13 +118,13 @@ def search(case: Case, *, draws: int, seed: int, climbs: int = CLIMBS) -> Result
             if judged is not None:
                 count += 1
                 if case.violated(judged):
-                    return Result(count, judged, True)
+                    return SearchOutcome(count, judged, True)
                 if judged.excess > top.excess:
                     top = judged
                     continue
             size *= 0.8
         worst = top if worst is None or top.excess > worst.excess else worst
-    return Result(count, worst, False)
+    return SearchOutcome(count, worst, False)
 
 
 def neighbour(case: Case, point: Point, rng: Random, size: float) -> Point:
@@ -210,11 +210,11 @@ _LEAST = 80  # characters of a derivation or a reason that says anything
 
 
 @dataclass(frozen=True)
-class Report:
+class VerifyReport:
     """The result: `problems` are sentences; `witness` is the smallest violation that the search found."""
 
     statement: Statement
-    result: Result | None
+    result: SearchOutcome | None
     witness: Judged | None
     problems: tuple[str, ...]
 
@@ -280,7 +280,7 @@ def proven(statement: Statement) -> list[str]:
     return [f"{statement.path}: the proof {prover.__name__} fails" for prover in failed]
 
 
-def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) -> Report:
+def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) -> VerifyReport:
     """Run every check. `draws` None takes the default of the statement's oracle; 0 skips the search.
 
     A refuted statement that the search can't refute by itself is a problem only with the default draws.
@@ -288,7 +288,7 @@ def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) ->
     problems = [*values(statement), *witness(statement), *proven(statement), *missing(statement)]
     judge = oracle_of(statement)
     if judge is None or statement.formula is None or statement.side is Side.NONE or draws == 0:
-        return Report(statement, None, None, tuple(problems))
+        return VerifyReport(statement, None, None, tuple(problems))
     case = Case(statement, judge)
     result = search(case, draws=judge.draws if draws is None else draws, seed=seed)
     smallest = None
@@ -296,7 +296,7 @@ def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) ->
         smallest = shrink(case, result.worst)
     elif statement.evidence == "refuted" and draws is None and result.judged:
         problems.append(f"{statement.id} is refuted, and the search met no violation by itself")
-    return Report(statement, result, smallest, tuple(problems))
+    return VerifyReport(statement, result, smallest, tuple(problems))
 
 
 def missing(statement: Statement) -> list[str]:

@@ -241,7 +241,7 @@ def inputs_of(shuffle: Shuffle) -> Inputs | None:
 
 
 @dataclass(frozen=True)
-class Question:
+class ShuffleQuestion:
     """Epsilon of one shuffle at a log delta, or log delta at an epsilon; `past`: none is left there."""
 
     shuffle: Shuffle
@@ -253,7 +253,7 @@ class Question:
     @classmethod
     def of(
         cls, shuffle: Shuffle, quantity: str, at: Number, adjacency: Adjacency | str | None
-    ) -> Question:
+    ) -> ShuffleQuestion:
         """Make checked inputs. Raises `InvalidArgument`."""
         word = resolve_adjacency(shuffle, adjacency)
         if quantity == "epsilon":
@@ -310,7 +310,7 @@ def sharper(
     shuffle: Shuffle, quantity: str, at: Fraction, method: str, adjacency: Adjacency | None
 ) -> Answer | None:
     """See `Shuffle.sharper`; None for a method of compositions."""
-    question, started = Question.of(shuffle, quantity, at, adjacency), time.perf_counter()
+    question, started = ShuffleQuestion.of(shuffle, quantity, at, adjacency), time.perf_counter()
     binary = inputs_of(shuffle)
     if method in ("auto", "count") and binary is not None:
         lower, upper = question.counted(binary)
@@ -358,7 +358,7 @@ def compare(shuffle: Shuffle, **asked: Any) -> list[Answer]:
     if len(stated) != 1:
         return []
     quantity = "epsilon" if stated == ["delta"] else "delta"
-    question = Question.of(shuffle, quantity, asked[stated[0]], asked.get("adjacency"))
+    question = ShuffleQuestion.of(shuffle, quantity, asked[stated[0]], asked.get("adjacency"))
     answers = []
     for bound in upper_bounds(shuffle):
         started = time.perf_counter()

@@ -5,7 +5,7 @@ other clients as tell most. Clients whose inputs are not known are left out: to 
 post-processing backwards. So delta with fewer others bounds all numbers of ones of an interval, and
 intervals are cut until the bound is as good as that of one number.
 
-`Tilted` is that count, tilted to where a test is decided: delta by one circle. Of N others h hold a one.
+`TiltedCounts` is that count, tilted to where a test is decided: delta by one circle. Of N others h hold one.
 Their ones, less h, are A = X - Y, X ~ Bin(N - h, l), Y ~ Bin(h, l), with l = 1/(e^eps0 + 1). The likelihood
 ratio of the count with the differing client's answer grows with it, so
 
@@ -43,7 +43,7 @@ _NODES = 1 << 17  # that are looked at in one go
 _LONG = float(np.finfo(np.longdouble).eps)
 
 
-class Tilted:
+class TiltedCounts:
     """Laws of A for many (others, ones) at one eps0 and one epsilon in [0, eps0)."""
 
     def __init__(self, eps0: float, epsilon: float, others: Floats, ones: Floats) -> None:
@@ -216,7 +216,7 @@ class Inputs:
         closed, spent = -math.inf, 0
         while first.size:
             spent += first.size
-            low, high = Tilted(self.eps0, epsilon, others - (last - first), first).ends()
+            low, high = TiltedCounts(self.eps0, epsilon, others - (last - first), first).ends()
             single = first == last
             done = single | (high <= max(lower, float(low[single].max(initial=-math.inf))) + _TIGHT)
             at = int(np.argmax(high))
@@ -236,7 +236,7 @@ class Inputs:
         if epsilon >= self.eps0:
             return np.full(ones.shape, -np.inf)
         others = np.full(ones.shape, self.clients - 1.0)
-        return Tilted(self.eps0, epsilon, others, ones).ends()[0]
+        return TiltedCounts(self.eps0, epsilon, others, ones).ends()[0]
 
     def _at(self, epsilon: float, ones: Floats) -> float:
         return float(self._each(epsilon, ones).max())

@@ -52,7 +52,7 @@ def lower_pair(clients: int, eps0: arb) -> LossDistribution:
 
 def count_pair(clients: int, eps0: arb, back: int) -> LossDistribution:
     """The ones of one client that holds a one among zeros, against none; or `back`."""
-    return _law(Count(clients, eps0, bool(back)))
+    return _law(ProofCount(clients, eps0, bool(back)))
 
 
 def _law(tabled: Tabled) -> LossDistribution:
@@ -162,7 +162,7 @@ def _binomial(trials: int, k: int, chance: arb) -> arb:
     return (log + k * chance.log() + (trials - k) * (-chance).log1p()).exp()
 
 
-class Count(Tabled):
+class ProofCount(Tabled):
     """One client answers one and all others zero, against all zero."""
 
     def __init__(self, clients: int, eps0: arb, back: bool) -> None:

@@ -19,7 +19,7 @@ from dpacct.declare.number import Number, text
 from dpacct.declare.record import Parameter, Record
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.node import Fields, Leaf, Node, know, take
-from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, Noise, Screening
+from dpacct.voting.argmax import CountNoise, GaussianNoise, LaplaceNoise, Screening
 from dpacct.voting.votes import LEVELS, NEIGHBOURS, Histograms, Level, Votes, checked
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from dpacct.pld.stable import Floats
     from dpacct.voting.cost import VotingCost
-    from dpacct.voting.exact import Exact
+    from dpacct.voting.exact import ExactLabels
     from dpacct.voting.sanitized import Sanitized
     from dpacct.voting.voted import Voted
 
@@ -80,7 +80,7 @@ class Aggregator(Record, Node):
 
     @property
     @abstractmethod
-    def noise(self) -> Noise:
+    def noise(self) -> CountNoise:
         """The noise on each count, in shares of a vote."""
 
     @property
@@ -219,18 +219,18 @@ class Aggregator(Record, Node):
 
     def kinds(
         self, votes: Votes, baseline: Floats | None
-    ) -> tuple[Exact, NDArray[np.intp], Floats]:
+    ) -> tuple[ExactLabels, NDArray[np.intp], Floats]:
         """Exact laws at every kind of query, the kind of each query, and how many there are of each."""
-        from dpacct.voting.exact import Exact
+        from dpacct.voting.exact import ExactLabels
 
         every = Histograms.of(votes.counts, baseline, self.neighbours)
         first, which, count = every.alike()
-        exact = Exact(every.rows(first), self.neighbouring, self.noise, self.screening)
+        exact = ExactLabels(every.rows(first), self.neighbouring, self.noise, self.screening)
         return exact, which, count.astype(np.float64)
 
     def _within_reach(
         self, votes: Votes | ArrayLike, baseline: ArrayLike | None
-    ) -> tuple[Exact, NDArray[np.intp]]:
+    ) -> tuple[ExactLabels, NDArray[np.intp]]:
         """Exact laws and each query's kind; raises `OutsideDomain` where quadrature does not reach."""
         exact, which, _ = self.kinds(*self._ready(votes, baseline))
         margins = exact.histograms.margins[:, -1]
@@ -306,7 +306,7 @@ class GNMax(Aggregator, kind="gnmax"):
         return InvalidArgument(message, argument=other)
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> CountNoise:
         """Normal noise, in shares of the votes."""
         return GaussianNoise(self.sigma * self.neighbouring.shares)
 
@@ -334,7 +334,7 @@ class LNMax(Aggregator, kind="lnmax"):
     b: Parameter[Fraction] = Parameter(NOISE, "laplace noise: its scale, in votes", "B")
 
     @property
-    def noise(self) -> Noise:
+    def noise(self) -> CountNoise:
         """Laplace noise, in shares of the votes."""
         return LaplaceNoise(self.b * self.neighbouring.shares)
 

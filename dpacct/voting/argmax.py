@@ -3,8 +3,8 @@
 P_j = int f_j prod_{i != j} F_i dt, f and F the density and distribution function of each noisy count. A
 neighbour changes one or two factors of it, so one set of densities serves them all: with W_j the integrand
 at the votes, a neighbour's is the sum over the points of W_j times a ratio F'/F for each changed class (or
-f'/f, if j itself has changed). `Noise` says where to integrate, and what the counts cost whatever the votes
-are. Counts and scales are in shares of a vote (`Level`).
+f'/f, if j itself has changed). `CountNoise` says where to integrate, and what the counts cost at any votes.
+Counts and scales are in shares of a vote (`Level`).
 
 `Screening` is the first step of Confident-GNMax and Interactive-GNMax (Papernot et al. 2018, Algorithms 1
 and 2): the largest of n_j - b_j, plus N(0, sigma_1^2), must reach the threshold T. The baseline b is 0
@@ -62,7 +62,7 @@ class Nodes:
     log_weights: Floats
 
 
-class Noise(ABC):
+class CountNoise(ABC):
     """Independent noise of one scale on each count."""
 
     name: str
@@ -101,7 +101,7 @@ class Noise(ABC):
 
 
 @dataclass(frozen=True)
-class GaussianNoise(Noise):
+class GaussianNoise(CountNoise):
     """Normal noise; `sigma` in shares."""
 
     sigma: Fraction
@@ -186,7 +186,7 @@ class GaussianNoise(Noise):
 
 
 @dataclass(frozen=True)
-class LaplaceNoise(Noise):
+class LaplaceNoise(CountNoise):
     """Laplace noise; the scale `b` in shares."""
 
     b: Fraction
@@ -319,7 +319,7 @@ class Laws:
 
 
 def laws(
-    counts: Counts, level: Level, noise: Noise, *, alike: bool = True, negative: bool = False
+    counts: Counts, level: Level, noise: CountNoise, *, alike: bool = True, negative: bool = False
 ) -> Laws:
     """The argmax at histograms (rows sorted, the largest count first) and at all their neighbours.
 

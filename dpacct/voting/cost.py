@@ -26,8 +26,8 @@ from dpacct.declare.number import Number, ln, near
 from dpacct.declare.record import Displayed, Facts
 from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Assumption, Side, Strength
-from dpacct.voting.argmax import Noise, Screening
-from dpacct.voting.exact import MOST_COMPOSED, Exact, ExactCost, converted
+from dpacct.voting.argmax import CountNoise, Screening
+from dpacct.voting.exact import MOST_COMPOSED, ExactCost, ExactLabels, converted
 from dpacct.voting.votes import Histograms, Level, Votes, alike
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Bounds:
 
     histograms: Histograms
     level: Level
-    noise: Noise
+    noise: CountNoise
     screening: Screening | None = None
 
     @cached_property
@@ -255,7 +255,7 @@ PRIVATE = (
 
 
 @dataclass(frozen=True)
-class Line:
+class CostLine:
     """One way to account for the same run; `one_way`: only from the votes to their neighbours."""
 
     name: str
@@ -281,7 +281,7 @@ class VotingCost(Displayed):
     data_dependent: Answer
     exact: Answer | None
     why: str
-    lines: tuple[Line, ...]
+    lines: tuple[CostLine, ...]
     answered: float
     order: float
     bounds: Bounds = field(repr=False)
@@ -364,14 +364,14 @@ def voting_cost(
     if least > float(plain):  # what holds whatever the votes are holds for these
         bound = replace(bound, value=plain.value, upper=plain.value, basis=plain.basis)
     independent, _ = _optimised(lambda orders: votes.queries * bounds.plain(orders), log_delta)
-    lines = [Line("data-independent, Renyi", answer(independent, "rdp", CONVERSION))]
+    lines = [CostLine("data-independent, Renyi", answer(independent, "rdp", CONVERSION))]
     for name in names:
         epsilon, _ = _optimised(partial(bounds.total, theorem=name), log_delta)
-        lines.append(Line(f"{name}, either way", answer(epsilon, name, name, CONVERSION)))
+        lines.append(CostLine(f"{name}, either way", answer(epsilon, name, name, CONVERSION)))
         if name in ONE_WAY and screening is None:
             forward = partial(bounds.total, theorem=name, one_way=True)
             epsilon, _ = _optimised(forward, log_delta)
-            lines.append(Line(name, answer(epsilon, name, name, CONVERSION), one_way=True))
+            lines.append(CostLine(name, answer(epsilon, name, name, CONVERSION), one_way=True))
     outcome, why, each = None, "it was not asked for", None
     if exact is not False:
         tell("exact laws")
@@ -387,7 +387,7 @@ def voting_cost(
                 outcome = replace(outcome, lower=min(result.lower, upper), side=Side.TWO_SIDED)
             forward_upper = min(result.one_way, upper)
             one_way = answer(forward_upper, outcome.method, *outcome.basis)
-            lines.append(Line("exact", one_way, one_way=True))
+            lines.append(CostLine("exact", one_way, one_way=True))
     answered = float(votes.queries)
     if screening is not None:
         answered = float(np.exp(screening.log_passes(histograms.top)[1]).sum())
@@ -448,7 +448,7 @@ def _exact(
         left = np.ones(first.size, dtype=bool)
         left[chosen] = False
         rest = bounds.among(left[which])
-    exact = Exact(kinds.rows(chosen), bounds.level, bounds.noise, bounds.screening)
+    exact = ExactLabels(kinds.rows(chosen), bounds.level, bounds.noise, bounds.screening)
     result = exact.cost(count[chosen].astype(np.float64), log_delta, order, rest)
     values = np.full(first.size, np.nan)
     values[chosen] = result.renyi

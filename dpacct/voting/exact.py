@@ -43,7 +43,7 @@ from dpacct.pld import contour, conversions, rows
 from dpacct.pld.interval import Interval
 from dpacct.pld.stable import Floats
 from dpacct.pld.stack import Stack
-from dpacct.voting.argmax import NOBODY, Moves, Noise, Screening, laws
+from dpacct.voting.argmax import NOBODY, CountNoise, Moves, Screening, laws
 from dpacct.voting.votes import Histograms, Level
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def _losses(log_p: Floats, log_q: Floats) -> tuple[Stack, NDArray[np.bool_]]:
 
 
 @dataclass(frozen=True)
-class Question:
+class VoteQuestion:
     """Epsilon at a log delta, or log delta at an epsilon.
 
     `by_moment`: an upper end by a log moment and its tilt, and `tilt`: about the best one for a stack, near a
@@ -268,7 +268,7 @@ class Question:
         return self.by_moment(log_moment, c) if math.isfinite(log_moment) else math.inf
 
 
-def of_epsilon(log_delta: float) -> Question:
+def of_epsilon(log_delta: float) -> VoteQuestion:
     """The least epsilon >= 0 at which log delta is at most this."""
 
     def by_contour(parts: Sequence[Part], infinite: float) -> Interval:
@@ -277,7 +277,7 @@ def of_epsilon(log_delta: float) -> Question:
             return Interval(math.inf, 0.0, math.inf)
         return contour.epsilon(parts, math.log(target))
 
-    return Question(
+    return VoteQuestion(
         lambda log_moment, c: (
             max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
         ),
@@ -288,7 +288,7 @@ def of_epsilon(log_delta: float) -> Question:
     )
 
 
-def of_log_delta(epsilon: float) -> Question:
+def of_log_delta(epsilon: float) -> VoteQuestion:
     """Log delta at this epsilon."""
 
     def by_contour(parts: Sequence[Part], infinite: float) -> Interval:
@@ -297,7 +297,7 @@ def of_log_delta(epsilon: float) -> Question:
         upper = float(np.logaddexp(finite.upper, rest)) if finite.resolved else math.inf
         return Interval(finite.value, finite.lower, upper, finite.resolved, finite.tilt)
 
-    return Question(
+    return VoteQuestion(
         lambda log_moment, c: min(conversions.log_delta(log_moment, c, epsilon) + 1e-13, 0.0),
         lambda stack, guess: stack.tilt_for_delta(epsilon, guess),
         by_contour,
@@ -307,7 +307,7 @@ def of_log_delta(epsilon: float) -> Question:
 
 
 def composed(
-    sides: Sequence[Neighbours], granted: Sequence[Neighbours], question: Question
+    sides: Sequence[Neighbours], granted: Sequence[Neighbours], question: VoteQuestion
 ) -> tuple[float, float, float]:
     """(lower end by the sides, upper end by the granted ones, upper end by those "from" the votes)."""
     lower, uppers = question.floor, dict[str, float]()
@@ -331,7 +331,7 @@ def composed(
     return min(lower, upper), upper, uppers["from"]
 
 
-def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
+def least_renyi(side: Neighbours, question: VoteQuestion) -> tuple[float, float]:
     """(upper end by the worst neighbours' Renyi divergences, the tilt that gives it)."""
     readings: dict[float, float] = {}
 
@@ -358,7 +358,7 @@ def least_renyi(side: Neighbours, question: Question) -> tuple[float, float]:
 
 
 def _least(
-    side: Neighbours, tilts: list[float], question: Question, least: float
+    side: Neighbours, tilts: list[float], question: VoteQuestion, least: float
 ) -> tuple[float, bool]:
     """A lower end: the cost of the neighbours with the largest log M at a tilt near the saddle.
 
@@ -380,7 +380,7 @@ def _least(
     return best, False
 
 
-def _solved(stack: Stack, question: Question, tilt: float, beyond: float) -> Interval:
+def _solved(stack: Stack, question: VoteQuestion, tilt: float, beyond: float) -> Interval:
     """Solve for one choice of laws by a contour; few queries on a lattice, from below if beyond a number."""
     queries = float(stack.count.sum())
     if queries == 1.0 or queries > _FEWEST:
@@ -469,12 +469,12 @@ class ExactCost:
 
 
 @dataclass(frozen=True)
-class Exact:
+class ExactLabels:
     """Exact laws of the labels at some kinds of queries and at their neighbours."""
 
     histograms: Histograms
     level: Level
-    noise: Noise
+    noise: CountNoise
     screening: Screening | None = None
     spread: bool = False  # agents may spread their votes: pairs that dominate whatever they do
 
@@ -532,7 +532,7 @@ class Exact:
 
     # -- each query by itself ------------------------------------------------------------------
 
-    def _parts(self) -> Iterator[tuple[Places, Exact]]:
+    def _parts(self) -> Iterator[tuple[Places, ExactLabels]]:
         """Some queries at a time."""
         size = self.histograms.counts.shape[0]
         for start in range(0, size, _ROWS):

@@ -26,7 +26,7 @@ import numpy as np
 from dpacct.errors import NotCertified
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.pair import Stated, StatedPairs
-from dpacct.voting.argmax import NOBODY, GaussianNoise, LaplaceNoise, Noise, Screening, moves
+from dpacct.voting.argmax import NOBODY, CountNoise, GaussianNoise, LaplaceNoise, Screening, moves
 from dpacct.voting.votes import Level
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Label:
     realised.
     """
 
-    noise: Noise
+    noise: CountNoise
     screening: Screening | None
     level: Level
     counts: Counts
@@ -162,7 +162,7 @@ def _pair(outcomes: Sequence[tuple[arb, arb]], lost: Any = 0.0) -> LossDistribut
 
 
 @lru_cache(maxsize=1 << 14)
-def chances(noise: Noise, counts: Counts, bits: int) -> tuple[arb, ...]:
+def chances(noise: CountNoise, counts: Counts, bits: int) -> tuple[arb, ...]:
     """Return each class's chance of the largest noisy count, counts falling; `bits`: the precision."""
     if isinstance(noise, GaussianNoise):
         return _of_normal(noise.sigma, counts, bits)

@@ -32,7 +32,7 @@ from dpacct.errors import InvalidArgument
 from dpacct.pld.roots import halved
 from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Assumption, Side, Strength
-from dpacct.voting.argmax import Noise, Screening
+from dpacct.voting.argmax import CountNoise, Screening
 from dpacct.voting.cost import FIXED, Bounds
 from dpacct.voting.exact import converted
 from dpacct.voting.published import log_sum, publication
@@ -55,7 +55,7 @@ Places = np.ndarray[tuple[int, ...], np.dtype[np.intp]]
 
 
 @dataclass(frozen=True)
-class Steps:
+class QueryCosts:
     """The cost of one query at one order: by log q (column), and by the largest of n - b (row).
 
     q bounds the chance of any other label, at the votes and at every neighbour. `whole`: there is no
@@ -63,7 +63,7 @@ class Steps:
     `first`, the last row what lies above all cells.
     """
 
-    noise: Noise
+    noise: CountNoise
     level: Level
     order: float
     classes: int
@@ -207,7 +207,9 @@ class Steps:
         return result
 
 
-def smooth_sensitivity(steps: Steps, histograms: Histograms, count: Floats, beta: float) -> float:
+def smooth_sensitivity(
+    steps: QueryCosts, histograms: Histograms, count: Floats, beta: float
+) -> float:
     """The largest e^{-beta t} times the local sensitivity of the sum of costs t neighbours away.
 
     `local` never falls with the distance. The search ends where nothing farther can matter by more than a
@@ -238,7 +240,7 @@ def smooth_sensitivity(steps: Steps, histograms: Histograms, count: Floats, beta
     return max(best, math.exp(-beta * distance) * ceiling)
 
 
-def reach(steps: Steps, margins: Floats, distance: int) -> tuple[Floats, Floats]:
+def reach(steps: QueryCosts, margins: Floats, distance: int) -> tuple[Floats, Floats]:
     """The least and largest log q (at the worst neighbour) that many neighbours away."""
     level, noise = steps.level, steps.noise
     taken = float(distance * level.step)
@@ -426,7 +428,7 @@ def _private(bounds: Bounds, order: float, beta: float) -> tuple[float, float]:
     """The cost of the run at this order as a sum of steps, and its smooth sensitivity."""
     first, _, many = bounds.histograms.alike()
     kinds, count = bounds.histograms.rows(first), many.astype(np.float64)
-    steps = Steps(
+    steps = QueryCosts(
         bounds.noise,
         bounds.level,
         order,

@@ -15,7 +15,7 @@ from dpacct.plan import certified
 from dpacct.pld.loss import Tabled
 from dpacct.proof.balls import ball, precision
 from dpacct.shuffling import proved
-from dpacct.shuffling.proved import Count, Hidden, Response
+from dpacct.shuffling.proved import Hidden, ProofCount, Response
 
 BITS = 192
 CASES = [
@@ -84,8 +84,8 @@ def laws(n: int, eps0: Fraction) -> list[tuple[Tabled, Outcomes]]:
     return [
         (Hidden(n, e, realised=False), of_clones(n, eps0)),
         (Hidden(n, e, realised=True), of_three_answers(n, eps0)),
-        (Count(n, e, False), of_count(n, eps0, False)),
-        (Count(n, e, True), of_count(n, eps0, True)),
+        (ProofCount(n, e, False), of_count(n, eps0, False)),
+        (ProofCount(n, e, True), of_count(n, eps0, True)),
     ]
 
 

@@ -16,7 +16,7 @@ from dpacct.plan import certified
 from dpacct.proof.balls import ball, precision
 from dpacct.proof.law import Law, read
 from dpacct.voting import proved
-from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, Noise, Screening
+from dpacct.voting.argmax import CountNoise, GaussianNoise, LaplaceNoise, Screening
 from dpacct.voting.proved import Label, chances, dominating
 from dpacct.voting.votes import Level
 
@@ -35,7 +35,7 @@ def fresh() -> None:
 
 
 @cache
-def by_quadrature(noise: Noise, counts: tuple[int, ...]) -> list[arb]:
+def by_quadrature(noise: CountNoise, counts: tuple[int, ...]) -> list[arb]:
     """Chances of each class by FLINT's integrator, from the noise's density and distribution function."""
     normal = isinstance(noise, GaussianNoise)
     scale = ball(noise.sigma if isinstance(noise, GaussianNoise) else noise.b)  # type: ignore[attr-defined]
@@ -69,7 +69,7 @@ def by_quadrature(noise: Noise, counts: tuple[int, ...]) -> list[arb]:
 
 @pytest.mark.parametrize("noise", NOISES, ids=repr)
 @pytest.mark.parametrize("counts", COUNTS, ids=str)
-def test_chances_hold_quadrature(noise: Noise, counts: tuple[int, ...]) -> None:
+def test_chances_hold_quadrature(noise: CountNoise, counts: tuple[int, ...]) -> None:
     with precision(BITS):
         balls = chances(noise, counts, BITS)
         for value, truth in zip(balls, by_quadrature(noise, counts), strict=True):

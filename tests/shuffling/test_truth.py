@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct.papers.formulas import feldman2020, feldman2022
 from dpacct.shuffling import bounds
-from dpacct.shuffling.count import Count, Inputs, Tilted
+from dpacct.shuffling.count import Count, Inputs, TiltedCounts
 from dpacct.shuffling.letters import Letters, hidden_log_delta, mixture
 from tests.shuffling.enumeration import delta, histogram, random_rows, response
 from tests.shuffling.make_search import PLANS, SEED, STORED, search
@@ -144,7 +144,7 @@ def test_each_number_of_ones_is_the_convolution(n: int, eps0: float) -> None:
     ones = np.unique(np.linspace(0, n - 1, 7).astype(int))
     for share in (0.0, 0.01, 0.2, 0.7, 0.999):
         others = np.full(ones.size, n - 1.0)
-        low, high = Tilted(eps0, share * eps0, others, ones.astype(float)).ends()
+        low, high = TiltedCounts(eps0, share * eps0, others, ones.astype(float)).ends()
         for i, h in enumerate(ones.tolist()):
             true = _convolved(n, eps0, h, share * eps0)
             assert math.exp(low[i]) <= true + 2e-14 and true - 2e-14 <= math.exp(high[i])
@@ -176,7 +176,7 @@ def test_one_among_zeros_in_forty_digits(n: int, eps0: float, epsilon: float) ->
                 k += 1
                 above += term
             best = max(best, gain * first - (growth - 1) * above)
-        low, high = Tilted(eps0, epsilon, np.array([others * 1.0]), np.zeros(1)).ends()
+        low, high = TiltedCounts(eps0, epsilon, np.array([others * 1.0]), np.zeros(1)).ends()
         assert low[0] <= log(best) <= high[0]
         assert high[0] - low[0] < 2e-9
 
@@ -187,7 +187,7 @@ def test_fewer_others_bound_an_interval_of_inputs() -> None:
     for epsilon in (0.0, 0.1, 0.3):
         each = [_convolved(n, eps0, h, epsilon) for h in range(n)]
         for a, b in ((0, 3), (0, 59), (10, 30), (50, 59)):
-            bound = Tilted(eps0, epsilon, np.array([n - 1.0 - (b - a)]), np.array([a * 1.0]))
+            bound = TiltedCounts(eps0, epsilon, np.array([n - 1.0 - (b - a)]), np.array([a * 1.0]))
             assert math.exp(bound.ends()[1][0]) >= max(each[a : b + 1])
 
 
@@ -195,14 +195,14 @@ def test_fewer_others_bound_an_interval_of_inputs() -> None:
 def test_the_worst_inputs_are_found(n: int, eps0: float) -> None:
     ones = np.arange(float(n))
     for share in (0.0, 0.003, 0.02, 0.1):
-        _, highs = Tilted(eps0, share * eps0, np.full(n, n - 1.0), ones).ends()
+        _, highs = TiltedCounts(eps0, share * eps0, np.full(n, n - 1.0), ones).ends()
         low, high = Inputs(n, eps0).log_delta(share * eps0)
         assert low <= highs.max() <= high and high - low < 1.1e-6
 
 
 def test_one_among_zeros_is_not_always_the_worst() -> None:
     """At epsilon 0 the least skewed count tells more, by a part in n."""
-    ends = Tilted(1.0, 0.0, np.full(2, 2000.0), np.array([0.0, 1000.0])).ends()
+    ends = TiltedCounts(1.0, 0.0, np.full(2, 2000.0), np.array([0.0, 1000.0])).ends()
     assert ends[0][1] > ends[1][0]
 
 

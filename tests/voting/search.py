@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, Noise, Screening
+from dpacct.voting.argmax import CountNoise, GaussianNoise, LaplaceNoise, Screening
 from dpacct.voting.cost import ONE_WAY, Bounds, Kinds
-from dpacct.voting.exact import Exact
+from dpacct.voting.exact import ExactLabels
 from dpacct.voting.votes import Histograms, Level
 
 STORE = Path(__file__).with_name("search.json")
@@ -30,7 +30,7 @@ ROOM = 1e-8
 class Setting:
     """One noise, level, order, and some histograms of so many classes."""
 
-    noise: Noise
+    noise: CountNoise
     level: Level
     screening: Screening | None
     order: float
@@ -44,7 +44,7 @@ def draw(rng: np.random.Generator) -> Setting:
     level = Level(str(rng.choice(["agent", "instance"])), shares)
     voters = int(np.exp(rng.uniform(math.log(2), math.log(300))))
     scale = Fraction(round(float(np.exp(rng.uniform(math.log(0.3), math.log(60)))), 3)) * shares
-    noise: Noise = GaussianNoise(scale) if rng.random() < 0.75 else LaplaceNoise(scale)
+    noise: CountNoise = GaussianNoise(scale) if rng.random() < 0.75 else LaplaceNoise(scale)
     spread = np.exp(rng.uniform(-4, 1, size=EACH))
     weights = rng.gamma(np.repeat(spread[:, None], classes, axis=1)) + 1e-12
     counts = rng.multinomial(voters * shares, weights / weights.sum(axis=1, keepdims=True))
@@ -63,7 +63,7 @@ def judge(setting: Setting) -> tuple[Any, dict[str, Any]]:
     if not ready.counts.shape[0]:
         return ready.counts, {}
     orders = np.array([setting.order])
-    sides = Exact(ready, setting.level, setting.noise, setting.screening).sides()
+    sides = ExactLabels(ready, setting.level, setting.noise, setting.screening).sides()
     either = np.max([side.divergences(setting.order) for side in sides], axis=0)
     ahead = [side.divergences(setting.order) for side in sides if side.name == "from"]
     forward = np.max(ahead, axis=0)

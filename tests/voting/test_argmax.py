@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import dpacct as dp
 from dpacct.voting.argmax import GaussianNoise, LaplaceNoise, Screening, laws
-from dpacct.voting.exact import Exact, Neighbours, box_pair
+from dpacct.voting.exact import ExactLabels, Neighbours, box_pair
 from dpacct.voting.votes import Histograms, Level
 
 PLACES = [
@@ -254,7 +254,7 @@ def test_every_way_to_spread_lies_below(
     noise = LaplaceNoise(Fraction(sigma)) if laplace else GaussianNoise(Fraction(sigma))
     screening = None if threshold is None else Screening(Fraction(threshold), Fraction(2))
     ready = Histograms.of(np.array([sorted(votes, reverse=True)]))
-    sides = Exact(ready, level, noise, screening, spread=True).sides()
+    sides = ExactLabels(ready, level, noise, screening, spread=True).sides()
     joins, leaves = sides[:2], sides[2:]
 
     def law(counts: Floats) -> Floats:
@@ -286,8 +286,8 @@ def test_two_classes_leave_no_room() -> None:
     """One probability is all there is, so the box is an interval and its pair is attained."""
     level, noise = Level("agent", 4), GaussianNoise(Fraction(5))
     ready = Histograms.of(np.array([[20, 12]]))
-    real = Exact(ready, level, noise).sides()
-    granted = Exact(ready, level, noise, spread=True).sides()
+    real = ExactLabels(ready, level, noise).sides()
+    granted = ExactLabels(ready, level, noise, spread=True).sides()
     for listed, boxed in zip(real, granted, strict=True):
         for epsilon in (0.0, 0.1, 0.5):
             worst = max(

@@ -20,7 +20,7 @@ from dpacct.papers.formulas.papernot2018 import theorem23
 from dpacct.voting import published
 from dpacct.voting.argmax import GaussianNoise
 from dpacct.voting.published import publication
-from dpacct.voting.sanitized import Steps, reach
+from dpacct.voting.sanitized import QueryCosts, reach
 from dpacct.voting.votes import Level
 from tests.voting.search import HISTOGRAMS, SEED, STORE, search
 
@@ -150,7 +150,7 @@ def test_published_local_sensitivities_are_met(fineness: float, room: float) -> 
     level = Level("instance")
 
     def ours(votes: list[int], sigma: str, order: float, distances: int) -> Any:
-        steps = Steps(_Published(Fraction(sigma)), level, order, len(votes), fineness)
+        steps = QueryCosts(_Published(Fraction(sigma)), level, order, len(votes), fineness)
         # theirs starts from the q of the votes, ours from that of the worst neighbour
         margins = np.array([[votes[0] - other + level.margin for other in votes[1:]]], dtype=float)
         within = [

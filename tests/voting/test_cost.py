@@ -16,7 +16,7 @@ import dpacct as dp
 from dpacct.vocabulary import Side
 from dpacct.voting.argmax import laws
 from dpacct.voting.cost import Bounds, VotingCost
-from dpacct.voting.exact import Exact
+from dpacct.voting.exact import ExactLabels
 from dpacct.voting.votes import Histograms
 
 LEVELS = st.sampled_from(["agent", "instance"])
@@ -90,7 +90,7 @@ def test_queries_add_up(run: Any, times: int) -> None:
     for rows in (votes, votes * times):
         ready = Histograms.of(np.array(rows))
         first, _, count = ready.alike()
-        exact = Exact(ready.rows(first), level, aggregator.noise, aggregator.screening)
+        exact = ExactLabels(ready.rows(first), level, aggregator.noise, aggregator.screening)
         sums = [count @ exact.renyi(order) for order in orders.tolist()]
         tables.append((np.array(sums), aggregator.cost(rows, 1e-5)))
     assert tables[1][0] == pytest.approx(times * tables[0][0], rel=1e-9)
@@ -246,7 +246,7 @@ def test_interactive_screening_by_brute_force(
         for p, q in ((counts, counts + change), (counts + change, counts)):
             worst = max(worst, float(np.logaddexp.reduce(3.0 * law(p) - 2.0 * law(q))) / 2.0)
     ready = Histograms.of(counts[None, :], expected[None, :])
-    exact = Exact(ready, gnmax.neighbouring, gnmax.noise, gnmax.screening)
+    exact = ExactLabels(ready, gnmax.neighbouring, gnmax.noise, gnmax.screening)
     value = float(exact.renyi(3.0).max())
     assert value == pytest.approx(worst, rel=1e-9, abs=1e-12)
     bounds = Bounds(ready, gnmax.neighbouring, gnmax.noise, gnmax.screening)

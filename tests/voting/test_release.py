@@ -15,11 +15,11 @@ import dpacct as dp
 from dpacct.voting import sanitized
 from dpacct.voting.argmax import GaussianNoise, LaplaceNoise
 from dpacct.voting.published import publication
-from dpacct.voting.sanitized import Steps, reach, smooth_sensitivity
+from dpacct.voting.sanitized import QueryCosts, reach, smooth_sensitivity
 from dpacct.voting.votes import Histograms, Level
 
 
-def cost(steps: Steps, votes: tuple[int, ...]) -> float:
+def cost(steps: QueryCosts, votes: tuple[int, ...]) -> float:
     ready = Histograms.of(np.array([votes]))
     near = (ready.margins - steps.level.margin).astype(float)
     return float(steps.cost[0, steps.at(np.minimum(steps.noise.log_mismatch(near), 0.0))][0])
@@ -50,7 +50,7 @@ def test_local_sensitivity_covers_every_data_set_near(
     votes: list[int], level: str, noise: GaussianNoise | LaplaceNoise, order: float
 ) -> None:
     """All data sets up to three neighbours away, and all of theirs."""
-    steps = Steps(noise, Level(level), order, len(votes))
+    steps = QueryCosts(noise, Level(level), order, len(votes))
     margins = Histograms.of(np.array([votes])).margins.astype(float)
     allowed = []
     for distance in range(4):
@@ -82,7 +82,7 @@ def test_it_is_smooth(
 ) -> None:
     """S of a neighbour is at most e^beta S, and both bound the change of the whole cost."""
     level = Level(name)
-    steps = Steps(GaussianNoise(Fraction(3)), level, 4.0, 3)
+    steps = QueryCosts(GaussianNoise(Fraction(3)), level, 4.0, 3)
     rng = np.random.default_rng(seed)
     changed = []
     for row in votes:
@@ -152,7 +152,7 @@ def test_it_hides_the_private_value_as_often_as_it_says() -> None:
     votes = votes_of(50)
     lnmax = dp.LNMax(b=20, level="agent")
     order, delta = 5.0, 1e-5
-    steps = Steps(lnmax.noise, lnmax.neighbouring, order, 10)
+    steps = QueryCosts(lnmax.noise, lnmax.neighbouring, order, 10)
     private = sum(cost(steps, tuple(row)) for row in votes.tolist())
     below = 0
     for seed in range(150):
@@ -205,7 +205,7 @@ def test_with_a_threshold_it_is_smooth_too(
     run = dp.GNMax(
         sigma=1.5, level=name, neighbours=shares, threshold=threshold, threshold_sigma="1.25"
     )
-    steps = Steps(run.noise, run.neighbouring, 4.0, 3, 0.5)
+    steps = QueryCosts(run.noise, run.neighbouring, 4.0, 3, 0.5)
     assert run.screening is not None
     with pytest.MonkeyPatch.context() as patch:  # coarser cells, the same claims
         patch.setattr(sanitized, "_REAL_ROWS", 80)
@@ -246,7 +246,7 @@ def test_what_lies_below_all_cells_costs_no_more_than_their_edge() -> None:
     """Far under the threshold, at any distance, both orders: less than the first row is charged."""
     for order in (1.5, 6.0, 40.0):
         run = dp.GNMax(sigma=2, level="agent", threshold=400, threshold_sigma=2)
-        steps = Steps(run.noise, run.neighbouring, order, 3, 0.5)
+        steps = QueryCosts(run.noise, run.neighbouring, order, 3, 0.5)
         assert run.screening is not None
         table = replace(steps, screening=run.screening)
         assert table.first > 0.0

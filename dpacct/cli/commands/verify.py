@@ -19,7 +19,7 @@ from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
 from dpacct.errors import NotCertified
 
 if TYPE_CHECKING:
-    from dpacct.papers.verify import Report
+    from dpacct.papers.verify import VerifyReport
 
 
 _LONGEST = 20_000_000  # characters of a certificate; a long one has 10^5
@@ -118,7 +118,7 @@ class Verify(Command):
         from dpacct.papers.verify import examine
 
         started = time.monotonic()
-        reports: list[Report] = []
+        reports: list[VerifyReport] = []
         chosen = select(self.names)
         for index, statement in enumerate(chosen, 1):
             report = examine(statement, draws=self.draws, seed=self.seed)
@@ -179,7 +179,7 @@ def _summed(count: int, surprising: Sequence[str], unjudged: Sequence[str]) -> s
     return text
 
 
-def _line(report: Report) -> str:
+def _line(report: VerifyReport) -> str:
     statement = report.statement
     head = f"{statement.id}: {statement.verdict}, {statement.evidence}"
     if report.witness is not None:
@@ -192,7 +192,7 @@ def _line(report: Report) -> str:
     return f"{head}; no counter-example in {points} point{'s' if points != 1 else ''}"
 
 
-def _witness(report: Report) -> str:
+def _witness(report: VerifyReport) -> str:
     from dpacct.papers.verify import shown
 
     assert report.witness is not None
@@ -203,7 +203,7 @@ def _witness(report: Report) -> str:
     return f"{shown(report.witness.point)}: claimed {compared.claimed:.10g}, true {true}"
 
 
-def _json(report: Report) -> dict[str, Any]:
+def _json(report: VerifyReport) -> dict[str, Any]:
     statement, result = report.statement, report.result
     body: dict[str, Any] = {
         "id": statement.id,

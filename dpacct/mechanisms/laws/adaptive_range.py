@@ -78,7 +78,7 @@ def _mirrored(values: Floats, x: Floats, rounding: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class Lattice:
+class RangeLattice:
     """Nodes 0, h, 2h, ... and the two-point steps with t = 0, h, ..., eta = cells h."""
 
     eta: float
@@ -87,7 +87,7 @@ class Lattice:
     nodes: int
 
     @classmethod
-    def of(cls, eta: float, steps: int) -> Lattice:
+    def of(cls, eta: float, steps: int) -> RangeLattice:
         """The finest lattice that the work limit allows."""
         deviation = 0.5 * eta * math.sqrt(steps)
         reach = min(_REACH * deviation + 0.5 * deviation**2 + eta, steps * eta)
@@ -112,12 +112,12 @@ class Lattice:
 class Worst:
     """Upper and lower ends of f at the nodes."""
 
-    lattice: Lattice
+    lattice: RangeLattice
     upper: Floats
     lower: Floats
 
     @classmethod
-    def of(cls, lattice: Lattice) -> Worst:
+    def of(cls, lattice: RangeLattice) -> Worst:
         """Both ends by the recursion over steps."""
         n, nodes, h = lattice.cells, lattice.nodes, lattice.step
         x = h * np.arange(nodes + n)
@@ -162,7 +162,7 @@ class Worst:
         return float(result)
 
 
-def _next(lattice: Lattice, high: Floats, low: Floats) -> tuple[Floats, Floats]:
+def _next(lattice: RangeLattice, high: Floats, low: Floats) -> tuple[Floats, Floats]:
     """Both ends with one step more, from those at the nodes -n, ..., nodes + n - 1."""
     n, nodes, (first, second) = lattice.cells, lattice.nodes, lattice.chances
     slopes = np.diff(high) / math.expm1(lattice.step)
@@ -186,7 +186,7 @@ def _next(lattice: Lattice, high: Floats, low: Floats) -> tuple[Floats, Floats]:
 
 @lru_cache(maxsize=16)
 def _worst(eta: float, steps: int) -> Worst:
-    return Worst.of(Lattice.of(eta, steps))
+    return Worst.of(RangeLattice.of(eta, steps))
 
 
 @dataclass(frozen=True, eq=False)
