@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dpacct.report.plots import style
 from dpacct_training.attacks import inference, inversion, sections
-from dpacct_training.attacks.worlds import Target
+from dpacct_training.attacks.worlds import AttackedUnits
 from dpacct_training.experiment import Experiment, prepare
 from tests.structure.project import ROOT
 
@@ -15,9 +15,9 @@ FOLDER = ROOT / "docs" / "assets" / "attacks"
 EXPERIMENTS = ROOT / "training" / "experiments"
 
 
-def target(file: str) -> Target:
+def target(file: str) -> AttackedUnits:
     """Seed 0 of a file's experiment."""
-    return Target(prepare(Experiment.read(EXPERIMENTS / file).changed({"run.seed": 0})), 0)
+    return AttackedUnits(prepare(Experiment.read(EXPERIMENTS / file).changed({"run.seed": 0})), 0)
 
 
 def curve() -> str:

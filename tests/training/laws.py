@@ -14,7 +14,7 @@ import dpacct as dp
 from dpacct_training.algorithms.averages import DPFedAvg
 from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
-from dpacct_training.noise import Gaussian, Meter, Meters
+from dpacct_training.noise import Gaussian, Meters, NoiseMeter
 from dpacct_training.plan import SERVER
 from dpacct_training.run import Run, Session
 from dpacct_training.site import TRAIN, Host, Reply, Task
@@ -316,7 +316,7 @@ def weak_noise_law(name: str) -> None:
     """Refused where it is drawn; here with the planted one only."""
     run, engine = begun(system(name, data__side=28))
     run.finish(engine)
-    meter: Meter
+    meter: NoiseMeter
     for meter in run.state.meters.values():
         assert meter.vectors and abs(meter.ratio - 1) < 8 * (8 / meter.numbers) ** 0.5
 

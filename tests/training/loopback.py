@@ -8,7 +8,7 @@ from flwr.app import Context, Message, Metadata, RecordDict
 from flwr.clientapp import ClientApp
 
 from dpacct_training.engines.flower.grid import Flower
-from dpacct_training.engines.flower.node import Disk, Node, client_app
+from dpacct_training.engines.flower.node import Disk, HostNode, client_app
 from dpacct_training.experiment import Prepared
 from tests.training.laws import hosts
 
@@ -18,7 +18,7 @@ Fault = Callable[[Message, Callable[[Message], Message]], Iterable[Message]]
 
 def app_of(prepared: Prepared, folder: Path) -> ClientApp:
     """A node whose memory is a folder."""
-    return client_app(lambda context: Node(*hosts(prepared), Disk(folder)))
+    return client_app(lambda context: HostNode(*hosts(prepared), Disk(folder)))
 
 
 class LoopbackGrid:

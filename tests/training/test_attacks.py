@@ -13,7 +13,7 @@ import dpacct as dp
 from dpacct_training.attacks.canaries import Auditing, audit
 from dpacct_training.attacks.inference import KINDS, Shadows, attribute, membership, origins
 from dpacct_training.attacks.inversion import inversion, invert
-from dpacct_training.attacks.worlds import Target, coins
+from dpacct_training.attacks.worlds import AttackedUnits, coins
 from dpacct_training.cli.main import main
 from dpacct_training.data import sources
 from dpacct_training.experiment import Prepared
@@ -44,7 +44,7 @@ def attacked(name: str, **changes: Any) -> Prepared:
 @pytest.mark.parametrize("name", RECORDS)
 def test_worlds_at_once_are_worlds_one_by_one(name: str) -> None:
     """Stacking changes nothing but the last bits of a product."""
-    target = Target(attacked(name), 0)
+    target = AttackedUnits(attacked(name), 0)
     present = coins(4, len(target.rows), KEYS)
     together = target.worlds(present, KEYS)
     for world in range(4):
@@ -70,7 +70,7 @@ def test_worlds_at_once_are_worlds_one_by_one(name: str) -> None:
 def test_who_is_not_there_changes_nothing(name: str) -> None:
     """A world's model is the same whatever the data of those who are not in it."""
     prepared = attacked(name)
-    target = Target(prepared)
+    target = AttackedUnits(prepared)
     present = np.ones((1, len(target.rows)), bool)
     present[0, ::2] = False
     setting = prepared.setting
@@ -80,9 +80,9 @@ def test_who_is_not_there_changes_nothing(name: str) -> None:
     x[absent] = 255 - x[absent]
     other = replace(setting.federation, train=replace(train, x=x), read={})
     changed = replace(prepared, setting=replace(setting, federation=other))
-    first, second = (Target(each).worlds(present, KEYS) for each in (prepared, changed))
+    first, second = (AttackedUnits(each).worlds(present, KEYS) for each in (prepared, changed))
     assert np.array_equal(first, second)
-    everyone = Target(changed).worlds(np.ones_like(present), KEYS)
+    everyone = AttackedUnits(changed).worlds(np.ones_like(present), KEYS)
     assert not np.array_equal(first, everyone)
 
 
@@ -98,7 +98,7 @@ def test_all_worlds_have_the_same_agents(monkeypatch: pytest.MonkeyPatch) -> Non
         return fit(site, *rest, **more)
 
     monkeypatch.setattr(voting, "fit", counted)
-    target = Target(attacked("pate_fl"))
+    target = AttackedUnits(attacked("pate_fl"))
     present = coins(6, len(target.rows), KEYS)
     models = target.worlds(present, KEYS)
     assert sorted(trained) == list(range(len(target.rows)))
@@ -110,10 +110,10 @@ def test_a_target_is_a_client_that_takes_part() -> None:
     with pytest.raises(
         dp.InvalidArgument, match="client must be a whole number from 0 to 39, got 40"
     ):
-        Target(system("udp_fl"), 40)
+        AttackedUnits(system("udp_fl"), 40)
     member = {"epsilon": 0.01, "noise": {"name": "gaussian", "clip": 1.0, "multiplier": 2.0}}
     with pytest.raises(dp.InvalidArgument, match="whose budget allows a round, got 2"):
-        Target(system("udp_fl", clients=(member,)), 2)
+        AttackedUnits(system("udp_fl", clients=(member,)), 2)
 
 
 # --- membership
@@ -168,7 +168,9 @@ LOUD = {"local__epochs": 20, "local__learning_rate": 1.0, "data__side": 16, "dat
 def test_members_are_found_without_noise_and_hidden_with_it() -> None:
     bare = system("dp_fedavg", privacy__noise="none", privacy__clip=10.0, **LOUD)
     hidden = system("dp_fedavg", **LOUD)
-    seen = [membership(Target(p), "lira-online", worlds=24, keys=KEYS) for p in (bare, hidden)]
+    seen = [
+        membership(AttackedUnits(p), "lira-online", worlds=24, keys=KEYS) for p in (bare, hidden)
+    ]
     assert seen[0].auc > 0.6 and not seen[0].alarm and seen[0].curve is None
     assert seen[1].auc < 0.6 and not seen[1].alarm
     for rate in seen[1].rates:
@@ -186,7 +188,7 @@ def test_too_good_an_attack_is_an_alarm(toml: Path, capsys: pytest.CaptureFixtur
     )
     records = prepared.plan.records[0]
     weak = replace(records, noise=replace(records.noise, multiplier=0.01), epsilon=None)
-    target = Target(prepared)
+    target = AttackedUnits(prepared)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "dpacct_training.attacks.worlds.over_records",
@@ -205,7 +207,7 @@ def _over(plan: Any) -> Any:
 
     real = worlds.over_records
 
-    def weaker(target: Target, *rest: Any) -> Any:
+    def weaker(target: AttackedUnits, *rest: Any) -> Any:
         return real(replace(target, prepared=replace(target.prepared, plan=plan)), *rest)
 
     return weaker
@@ -242,7 +244,7 @@ def test_a_convolution_gives_its_image_away() -> None:
 
 @pytest.mark.parametrize("name", ["dp_fedavg", "shares", "prifedsync", "udp_fl"])
 def test_inversion_stays_below_its_bound(name: str) -> None:
-    result = inversion(Target(attacked(name)), 8, keys=KEYS)
+    result = inversion(AttackedUnits(attacked(name)), 8, keys=KEYS)
     alone, release, releases = result.seen
     assert alone.picked == 1.0 and alone.error < 1e-3 < result.mean_error and alone.bound == 1.0
     assert release.error > result.mean_error  # noise says less than the mean image
@@ -253,7 +255,7 @@ def test_inversion_stays_below_its_bound(name: str) -> None:
 @pytest.mark.parametrize("name", ["fed_smp", "pate_fl", "nbafl"])
 def test_what_is_no_model_is_not_inverted(name: str) -> None:
     """Votes, masked updates: one sentence before anything is trained."""
-    target = Target(system(name))
+    target = AttackedUnits(system(name))
     for attack in (inversion, origins):
         with pytest.raises(dp.InvalidArgument, match=r"clients send models or whole updates, got"):
             attack(target, 10, keys=KEYS)
@@ -265,13 +267,13 @@ def test_what_is_no_model_is_not_inverted(name: str) -> None:
 def test_the_model_adds_little_to_imputation() -> None:
     sources.fetch("adult")
     prepared = system("dp_fedavg", **ADULT)
-    result = attribute(Target(prepared), "sex", people=1000, keys=KEYS)
+    result = attribute(AttackedUnits(prepared), "sex", people=1000, keys=KEYS)
     assert 0.6 < result.majority < 0.7 < result.imputed < 0.9
     assert abs(result.model - result.imputed) < 0.05
     with pytest.raises(dp.InvalidArgument, match=r"attribute must be one of marriage, race"):
-        attribute(Target(prepared), "sx", keys=KEYS)
+        attribute(AttackedUnits(prepared), "sx", keys=KEYS)
     with pytest.raises(dp.InvalidArgument, match="data must be one with attributes"):
-        attribute(Target(system("dp_fedavg")), "sex", keys=KEYS)
+        attribute(AttackedUnits(system("dp_fedavg")), "sex", keys=KEYS)
 
 
 ADULT = {"data": {"name": "adult", "clients": 40, "train": 4000}}
@@ -279,8 +281,8 @@ ADULT = {"data": {"name": "adult", "clients": 40, "train": 4000}}
 
 def test_the_client_of_a_record_is_told_from_bare_messages_only() -> None:
     loud = {**LOUD, "data__partition": "shards", "data__classes": 10, "privacy__rate": 1.0}
-    bare = origins(Target(system("dp_fedavg", **loud)), 400, keys=KEYS)
-    hidden = origins(Target(system("each", **loud)), 400, keys=KEYS)
+    bare = origins(AttackedUnits(system("dp_fedavg", **loud)), 400, keys=KEYS)
+    hidden = origins(AttackedUnits(system("each", **loud)), 400, keys=KEYS)
     assert bare.least > 4 * bare.guess
     assert hidden.least < 2 * hidden.guess == 2 / 40
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import dpacct as dp
-from dpacct_training.claims import HELD, NOT_HELD, UNDECIDED, Claim, interval
+from dpacct_training.claims import HELD, NOT_HELD, UNDECIDED, VariantClaim, interval
 from dpacct_training.cli.main import main
 from dpacct_training.cli.run import change
 from dpacct_training.experiment import Experiment, prepare
@@ -92,7 +92,7 @@ def test_the_interval_is_student_s(count: int, quantile: float) -> None:
 
 
 def test_one_verdict_in_twenty_is_wrong_where_nothing_differs() -> None:
-    rng, claim = np.random.default_rng(5), Claim("a beats b", "a", "b")
+    rng, claim = np.random.default_rng(5), VariantClaim("a beats b", "a", "b")
     draws = rng.normal(80.0, 1.0, (2000, 2, 4))
     words = [claim.judged(a.tolist(), b.tolist()).word for a, b in draws]
     wrong = sum(word != UNDECIDED for word in words) / len(words)
@@ -113,7 +113,7 @@ def test_one_verdict_in_twenty_is_wrong_where_nothing_differs() -> None:
     ],
 )
 def test_few_seeds_decide_nothing(differences: list[float], by: float, word: str) -> None:
-    claim = Claim("a beats b", "a", "b", by)
+    claim = VariantClaim("a beats b", "a", "b", by)
     assert claim.judged(differences, [0.0] * len(differences)).word == word
 
 

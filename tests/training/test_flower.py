@@ -26,7 +26,7 @@ from dpacct_training.engines.flower.node import (
     OTHER_TASK,
     UNTOLD,
     Disk,
-    Node,
+    HostNode,
     client_app,
     from_task,
     packed,
@@ -293,10 +293,10 @@ def test_a_node_that_hangs_is_ended_by_its_own_limit(
     """After the message's time to live; then it answers the next question as ever."""
     prepared, hangs = system("shares"), [True]
 
-    def begin(context: Context) -> Node:
+    def begin(context: Context) -> HostNode:
         if hangs.pop():
             time.sleep(3600.0)
-        return Node(*hosts(prepared), Disk(tmp_path))
+        return HostNode(*hosts(prepared), Disk(tmp_path))
 
     (task,) = begun(prepared)[0].tasks(flower(prepared, tmp_path / "other"), TRAIN, 1, [0, 1])
     app, context = client_app(begin), Context(1, 1, {"partition-id": 0}, RecordDict(), {})

@@ -17,9 +17,9 @@ from dpacct_training.keys import Keys, Stream
 from dpacct_training.noise import (
     Gaussian,
     Laplace,
-    Meter,
     Meters,
     Noise,
+    NoiseMeter,
     Staircase,
     Unprotected,
     Votes,
@@ -115,7 +115,7 @@ def test_the_node_is_dpacct_s_and_free_of_scale() -> None:
 def test_noise_is_double_precision(noise: Noise) -> None:
     """No multiple of a grid of single precision: what would be rounded has an infinite loss."""
     stream = KEYS.stream("x")
-    for drawn in (noise.unit(1000, stream), noise.add(np.zeros(1000), stream, Meter())):
+    for drawn in (noise.unit(1000, stream), noise.add(np.zeros(1000), stream, NoiseMeter())):
         assert drawn.dtype == np.float64
         assert (drawn.astype(np.float32) == drawn).mean() < 0.01
 
@@ -126,7 +126,7 @@ def test_other_noise_than_the_accounted_is_refused(factor: float) -> None:
         def unit(self, count: int, stream: Any) -> Any:
             return super().unit(count, stream) * factor
 
-    meter = Meter()
+    meter = NoiseMeter()
     with pytest.raises(dp.AssumptionViolated, match="times the accounted variance"):
         Wrong(20_000, 1.0, 1.0).add(np.zeros(20_000), KEYS.stream("x"), meter)
     assert meter.vectors == 0
@@ -145,7 +145,7 @@ def test_few_numbers_are_judged_together() -> None:
 
 
 def test_parts_of_the_noise_add_up_to_all_of_it() -> None:
-    noise, meter = Gaussian(20_000, 0.5, 2.0), Meter()
+    noise, meter = Gaussian(20_000, 0.5, 2.0), NoiseMeter()
     parts = [noise.add(np.zeros(20_000), KEYS.stream(str(i)), meter, 1 / 7) for i in range(7)]
     assert np.sum(parts, axis=0).std() == pytest.approx(1.0, rel=0.03)
     for part in parts:
@@ -234,7 +234,7 @@ def test_screened_votes_are_answered_as_often_as_the_theory_says() -> None:
     """Confident-GNMax by normal laws: how often a largest count passes, and two independent noises."""
     votes, queries = Votes(4 * 20_000, 1.0, 3.0, 4, threshold=7, threshold_sigma=5), 20_000
     total = np.tile([9.0, 1.0, 0.0, 0.0], queries)
-    meter = Meter()
+    meter = NoiseMeter()
     noisy = votes.add(total, KEYS.stream("screened"), meter)
     assert meter.numbers == len(noisy) == votes.numbers == 5 * queries
     labels = votes.publish(noisy, 1.0)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.proof import effort
-from dpacct_training.accounts import RUN, Account, Accounts
+from dpacct_training.accounts import RUN, Accounts, RoundAccount
 from dpacct_training.keys import Keys
-from dpacct_training.noise import Gaussian, Laplace, Meter, Staircase, Unprotected
+from dpacct_training.noise import Gaussian, Laplace, NoiseMeter, Staircase, Unprotected
 from dpacct_training.plan import EACH, SERVER, SHARES, Cohort, Plan, Records
 from dpacct_training.report import report
 from dpacct_training.run import Session
@@ -270,9 +270,9 @@ def opened(folder: Path | None) -> Accounts:
     delta = Fraction(1, 1000)
     return Accounts(
         {
-            RUN: Account(step=STEP, times=4, epsilon=4.0, delta=delta),
-            "client 3": Account(step=INSIDE, times=2, epsilon=2.0, delta=delta),
-            "client 4": Account(step=INSIDE, times=4, epsilon=None, delta=delta),
+            RUN: RoundAccount(step=STEP, times=4, epsilon=4.0, delta=delta),
+            "client 3": RoundAccount(step=INSIDE, times=2, epsilon=2.0, delta=delta),
+            "client 4": RoundAccount(step=INSIDE, times=4, epsilon=None, delta=delta),
         },
         folder,
     )
@@ -363,7 +363,7 @@ def test_the_printed_noise_is_the_same_draw_under_another_bound(noise: Any) -> N
     row = np.full((1, 400), 1.0)
     assert np.linalg.norm(printed.bound(row)) == pytest.approx(noise.clip)
     assert printed.variance == noise.variance
-    keys, total, meter = Keys.from_seed(1), np.zeros(400), Meter()
+    keys, total, meter = Keys.from_seed(1), np.zeros(400), NoiseMeter()
     drawn = [n.add(total, keys.stream("noise"), meter) for n in (noise, printed)]
     assert np.array_equal(*drawn)
 

@@ -9,14 +9,14 @@ import pytest
 import dpacct as dp
 from dpacct_training.experiment import Prepared
 from dpacct_training.report import accuracy, curves, epsilon, report, without_guarantee
-from dpacct_training.run import Result, Session
+from dpacct_training.run import FinishedRun, Session
 from tests.training.experiments import small
 
 pytestmark = pytest.mark.usefixtures("bare_reports")
 
 
 @cache
-def ran(**changes: object) -> tuple[Prepared, Result]:
+def ran(**changes: object) -> tuple[Prepared, FinishedRun]:
     prepared = small(privacy__rounds=3, **changes)
     return prepared, Session(prepared).finish()
 

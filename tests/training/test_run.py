@@ -19,13 +19,13 @@ from dpacct_training.engines import InProcess
 from dpacct_training.experiment import Prepared
 from dpacct_training.folder import Folder
 from dpacct_training.noise import Gaussian
-from dpacct_training.run import Result, Session
+from dpacct_training.run import FinishedRun, Session
 from tests.training.experiments import GIVEN_NOISE, replaced, small
 
 TODAY = ["dp_fed", "dp_fed_ls", "dp_fedavg", "dp_fedavg_clients"]
 
 
-def ended(prepared: Prepared, folder: Path) -> tuple[Result, list[Any]]:
+def ended(prepared: Prepared, folder: Path) -> tuple[FinishedRun, list[Any]]:
     result = Session(prepared, folder).finish()
     with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
         return result, [record["label"] for record in ledger.intents]

@@ -16,7 +16,7 @@ from dpacct_training.engines.flower.grid import Flower
 from dpacct_training.engines.flower.node import (
     OTHER_TASK,
     Disk,
-    Node,
+    HostNode,
     client_app,
     from_task,
     to_reply,
@@ -35,8 +35,8 @@ from dpacct_training.engines.secure import (
     unmasked,
 )
 from dpacct_training.keys import Keys
-from dpacct_training.lattice import Lattice, discrete_normals
-from dpacct_training.noise import Meter
+from dpacct_training.lattice import NoiseLattice, discrete_normals
+from dpacct_training.noise import NoiseMeter
 from dpacct_training.run import Run
 from dpacct_training.site import OPEN_SUM, SHARE_KEYS, SHOW_KEYS, SUM, TRAIN, Reply, Task
 from tests.training.laws import Spy, begun, close, hosts
@@ -65,7 +65,7 @@ def test_discrete_normals_have_the_law(variance: float) -> None:
 
 
 def test_a_lattice_row_is_within_its_clip_and_on_its_steps() -> None:
-    noise = Lattice(50, 0.3, 1.5, shares=10)
+    noise = NoiseLattice(50, 0.3, 1.5, shares=10)
     rows = (
         np.random.default_rng(0).normal(size=(200, 50))
         * 10.0 ** np.arange(-4, 4).repeat(25)[:, None]
@@ -80,8 +80,8 @@ def test_a_lattice_row_is_within_its_clip_and_on_its_steps() -> None:
 
 def test_shares_of_lattice_noise_are_the_accounted_noise() -> None:
     """Of ten shares and of what the server tops up: whole steps, and the variance of the node."""
-    noise = Lattice(4000, 1.0, 2.0, shares=10)
-    keys, meter = Keys.from_seed(3), Meter()
+    noise = NoiseLattice(4000, 1.0, 2.0, shares=10)
+    keys, meter = Keys.from_seed(3), NoiseMeter()
     for clients in (10, 4, 0):
         total = np.zeros(4000)
         for client in range(clients):
@@ -371,7 +371,9 @@ def test_over_flower_a_node_answers_each_question_once(tmp_path: Path) -> None:
     prepared = secure(engine__secure=True, engine__name="flower", engine__hosts=4)
 
     def app(host: int) -> Any:
-        return client_app(lambda context: Node(*hosts(prepared), Disk(tmp_path / str(host)), True))
+        return client_app(
+            lambda context: HostNode(*hosts(prepared), Disk(tmp_path / str(host)), True)
+        )
 
     grid = LoopbackGrid(app(host) for host in range(4))
     inner = Flower(grid, 4, poll=60.0, clock=Clock())
@@ -387,7 +389,7 @@ def test_over_flower_a_node_answers_each_question_once(tmp_path: Path) -> None:
     def asked(kind: str, **changes: Any) -> str:
         task = to_task(kept[kind], lambda run, client, round: {})
         task = replace(task, sent={**task.sent, **changes})
-        node = Node(*hosts(prepared), Disk(tmp_path / str(task.clients[0] % 4)), True)
+        node = HostNode(*hosts(prepared), Disk(tmp_path / str(task.clients[0] % 4)), True)
         return to_reply(node.answer(from_task(task)), task).refused
 
     assert asked(SUM) == "" and asked(OPEN_SUM) == ""
@@ -395,7 +397,7 @@ def test_over_flower_a_node_answers_each_question_once(tmp_path: Path) -> None:
     assert asked(SUM, **fewer) == OTHER_TASK
     assert asked(OPEN_SUM, **{"secure answered": np.array([0, 1, 2])}) == OTHER_TASK
     plain = to_plain(kept[SUM])
-    node = Node(*hosts(prepared), Disk(tmp_path / str(plain.clients[0] % 4)), True)
+    node = HostNode(*hosts(prepared), Disk(tmp_path / str(plain.clients[0] % 4)), True)
     assert to_reply(node.answer(from_task(plain)), plain).refused == "only in a secure sum"
 
 

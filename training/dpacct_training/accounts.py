@@ -35,7 +35,7 @@ def rounds_within(node: dp.Node, budget: float, delta: Fraction, most: int) -> i
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class RoundAccount:
     """`step`: what one round costs; `times`: in how many rounds it may be charged.
 
     `epsilon`: what must not be exceeded; None: whatever `times` rounds cost.
@@ -63,7 +63,7 @@ class Accounts:
     `LedgerDamaged`, `InvalidArgument` for a folder of an earlier version.
     """
 
-    def __init__(self, accounts: Mapping[str, Account], folder: Path | None = None) -> None:
+    def __init__(self, accounts: Mapping[str, RoundAccount], folder: Path | None = None) -> None:
         self.accounts = accounts
         self.folder = folder
         self._ledger: dp.Ledger | None = None
@@ -94,7 +94,7 @@ class Accounts:
             raise dp.InvalidArgument(f"{message}: take another folder", argument="out")
         ledger = dp.Ledger(path, budget=budget, plan=plan)
         try:
-            equal: dict[Account, list[str]] = {}
+            equal: dict[RoundAccount, list[str]] = {}
             for name, account in self.accounts.items():
                 if name != RUN:
                     equal.setdefault(account, []).append(name)

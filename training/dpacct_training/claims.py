@@ -35,7 +35,7 @@ UNITS = {"sharpness": "curvature", "rounds": "rounds", "mu": "mu"}
 
 
 @dataclass(frozen=True)
-class Claim:
+class VariantClaim:
     """[[claim]]: a variant's `measure` is greater than another variant's by more than `by`.
 
     `says`: in the paper's sense, with the place. `at`: for which settings of the sweep. `than_measure`:
@@ -87,7 +87,7 @@ class Claim:
 class Verdict:
     """The mean difference, and an interval that covers the true one with probability `LEVEL`."""
 
-    claim: Claim
+    claim: VariantClaim
     greater: tuple[float, ...]
     than: tuple[float, ...]
     difference: float

@@ -22,7 +22,7 @@ from dpacct import InvalidArgument
 from dpacct_training import algorithms, models
 from dpacct_training.accept import Settings, near, one_of, real, setting, whole
 from dpacct_training.algorithm import Algorithm, Setting
-from dpacct_training.claims import MEASURES, Claim
+from dpacct_training.claims import MEASURES, VariantClaim
 from dpacct_training.data.federate import Data, federate
 from dpacct_training.engines import EngineSetting
 from dpacct_training.keys import Keys
@@ -65,7 +65,7 @@ class Experiment:
     measures: tuple[str, ...] = ()
     until: Mapping[str, float] = field(default_factory=dict)
     variant_names: tuple[str, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[VariantClaim, ...] = ()
 
     def __post_init__(self) -> None:
         whole("seeds", self.seeds, 1, 10**4)
@@ -118,7 +118,9 @@ class Experiment:
             measures=tuple(listed("measures", top["measures"])) if "measures" in top else (),
             until=table("until", top.get("until", {})),
             variant_names=tuple(str(v.get("name", i + 1)) for i, v in enumerate(variants)),
-            claims=tuple(build(Claim, "[[claim]]", entry) for entry in _tables("claim", top)),
+            claims=tuple(
+                build(VariantClaim, "[[claim]]", entry) for entry in _tables("claim", top)
+            ),
         )
 
     def changed(self, values: Mapping[str, Any]) -> Experiment:

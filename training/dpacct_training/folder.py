@@ -21,7 +21,7 @@ from dpacct_training.plan import Plan, counted
 
 
 @dataclass(frozen=True)
-class State:
+class RunState:
     """A run after some rounds.
 
     `server`: what the server knows. `memory`: what clients on this machine keep. `private`: totals
@@ -73,7 +73,7 @@ class State:
         return {name: tensors[name] for name in sorted(tensors)}
 
     @classmethod
-    def read(cls, about: dict[str, Any], tensors: dict[str, Array]) -> State:
+    def read(cls, about: dict[str, Any], tensors: dict[str, Array]) -> RunState:
         """The state from `about` and `to_tensors`. Raises `KeyError`, `TypeError`, `ValueError`."""
         server: Arrays = {}
         memory: dict[int, Arrays] = {}
@@ -152,7 +152,7 @@ class Folder:
 
     # --- the state
 
-    def save(self, state: State) -> None:
+    def save(self, state: RunState) -> None:
         """Save the state atomically; equal states give equal bytes."""
         about = {**state.about(), "fingerprint": self.fingerprint}
         tensors = {name: np.ascontiguousarray(v) for name, v in state.to_tensors().items()}
@@ -160,7 +160,7 @@ class Folder:
         content: bytes = required("safetensors.numpy").save(tensors, metadata)
         keep(self.checkpoint, lambda draft: draft.write_bytes(content))
 
-    def load(self) -> State | None:
+    def load(self) -> RunState | None:
         """The last state, or None. Raises `InvalidArgument` if it is another run's."""
         if not self.checkpoint.exists():
             return None
@@ -178,7 +178,7 @@ class Folder:
             raise InvalidArgument(f"{message}: take another folder", argument="out")
         try:
             about = json.loads(metadata["about"])
-            state = State.read(about, tensors)
+            state = RunState.read(about, tensors)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidArgument(damaged, argument="out") from error
         if about.get("fingerprint") != self.fingerprint:

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import positive, setting
 from dpacct_training.keys import Stream
-from dpacct_training.noise import Gaussian, Meter, Rows, Vector
+from dpacct_training.noise import Gaussian, NoiseMeter, Rows, Vector
 
 _FINE = 64.0  # steps in a share's standard deviation, at least
 _SPARED = 8.0  # steps^2 of the variance that (2) gives away
@@ -49,7 +49,7 @@ _FAR = 13.0  # standard deviations, beyond which lies less than 2^-120
 
 
 @dataclass(frozen=True)
-class Lattice(Gaussian):
+class NoiseLattice(Gaussian):
     """The discrete Gaussian on multiples of `step`, in `shares` parts.
 
     A row is bounded to the clip less half a step in each number, so that its rounding leaves it
@@ -107,7 +107,7 @@ class Lattice(Gaussian):
         drawn: Vector = discrete_normals(count, self.steps, stream).astype(np.float64)
         return drawn * (self.step / self.clip)
 
-    def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+    def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
         """A share of the noise, in whole steps."""
         if part <= 0.0:
             return total

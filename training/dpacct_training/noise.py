@@ -37,7 +37,7 @@ ENOUGH = 30
 
 
 @dataclass
-class Meter:
+class NoiseMeter:
     """`bounded`: rows that were clipped. `squares`: sum of (noise / its accounted std)^2."""
 
     bounded: int = 0
@@ -56,11 +56,11 @@ class Meter:
         Raises `AssumptionViolated`, before anything is released.
         """
         drawn = noise.ravel()
-        fresh = Meter(0, 1, drawn.size, float(np.dot(drawn, drawn)) / variance)
+        fresh = NoiseMeter(0, 1, drawn.size, float(np.dot(drawn, drawn)) / variance)
         fresh.check(kurtosis)
         self.take(fresh)
 
-    def take(self, other: Meter) -> None:
+    def take(self, other: NoiseMeter) -> None:
         """Add what another meter measured."""
         self.bounded += other.bounded
         self.vectors += other.vectors
@@ -81,11 +81,11 @@ class Meter:
             raise dp.AssumptionViolated(message, argument="noise")
 
 
-class Meters(dict[str, Meter]):
+class Meters(dict[str, NoiseMeter]):
     """Meters by the name of what the noise hides; a new name has an empty meter."""
 
-    def __missing__(self, name: str) -> Meter:
-        return self.setdefault(name, Meter())
+    def __missing__(self, name: str) -> NoiseMeter:
+        return self.setdefault(name, NoiseMeter())
 
     def add(self, others: Meters) -> None:
         """Take in what another site measured."""
@@ -99,7 +99,7 @@ class Meters(dict[str, Meter]):
     @classmethod
     def from_dict(cls, values: dict[str, dict[str, Any]]) -> Meters:
         """Read what `to_dict` returned."""
-        return cls({name: Meter(**fields) for name, fields in values.items()})
+        return cls({name: NoiseMeter(**fields) for name, fields in values.items()})
 
 
 # --- the noises
@@ -199,7 +199,7 @@ class Noise(Settings, ABC):
         """The sum, rounded so that it does not depend on the order of addition."""
         return total
 
-    def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+    def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
         """`total` with this noise, or with `part` of its variance where the rest is drawn elsewhere.
 
         What was added is measured on what came out. Raises `AssumptionViolated`.
@@ -441,7 +441,7 @@ class Votes(Noise):
         largest = total.reshape(-1, self.classes).max(axis=1)
         return np.concatenate([total, largest * self._scale])
 
-    def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+    def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
         """Counts and largest counts, each with noise of its own."""
         return super().add(self.screened(total), stream, meter, part)
 
@@ -476,7 +476,7 @@ class ClearVotes(Votes):
         """None: nothing is guaranteed."""
         return None
 
-    def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+    def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
         """The votes without noise."""
         return self.screened(total)
 
@@ -507,7 +507,7 @@ class Unprotected(Noise):
         """Zeros."""
         return np.zeros(count)
 
-    def add(self, total: Vector, stream: Stream, meter: Meter, part: float = 1.0) -> Vector:
+    def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
         """The sum without noise."""
         return total
 

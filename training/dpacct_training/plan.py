@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import delta as probability
 from dpacct_training.accept import one_of, positive, share, whole
-from dpacct_training.accounts import RUN, Account, epsilon, rounds_within
+from dpacct_training.accounts import RUN, RoundAccount, epsilon, rounds_within
 from dpacct_training.keys import Keys, Stream
-from dpacct_training.lattice import Lattice
+from dpacct_training.lattice import NoiseLattice
 from dpacct_training.noise import Gaussian, Noise, Unprotected
 
 SCHEMES = ("poisson", "uniform", "none")
@@ -256,7 +256,7 @@ class Cohort:
         if by != SHARES:
             message = f'lattice must be false where noise is not drawn in "shares", got by = {by!r}'
             raise dp.InvalidArgument(message, argument="lattice")
-        return Lattice(size, bound, multiplier, shares=float(self.denominator))
+        return NoiseLattice(size, bound, multiplier, shares=float(self.denominator))
 
 
 @lru_cache(maxsize=256)
@@ -364,19 +364,19 @@ class Plan:
         return accounted(joint, scheme, self.cohort.rate).under(unit=unit)
 
     @cached_property
-    def accounts(self) -> dict[str, Account]:
+    def accounts(self) -> dict[str, RoundAccount]:
         """The accounts that protect: "run" every client, "client 3" each record of client 3."""
         cohort, accounts = self.cohort, {}
         step = self.step(self.noise)
         if step is not None:
             if cohort.delta is None:
                 raise dp.InvalidArgument("delta must be given, got none", argument="delta")
-            accounts[RUN] = Account(
+            accounts[RUN] = RoundAccount(
                 step=step, times=cohort.rounds, epsilon=cohort.epsilon, delta=cohort.delta
             )
         for client, records in self.records.items():
             if records.node is not None:
-                accounts[f"client {client}"] = Account(
+                accounts[f"client {client}"] = RoundAccount(
                     step=records.node,
                     times=records.rounds(cohort.rounds),
                     epsilon=records.epsilon,

@@ -28,7 +28,7 @@ from dpacct_training.claims import (
     NOT_HELD,
     UNDECIDED,
     UNITS,
-    Claim,
+    VariantClaim,
     Verdict,
 )
 from dpacct_training.durable import write_text
@@ -86,7 +86,7 @@ class Study:
         kept = [t for t in self.trials if t.variant == variant and _covers(t.at, at)]
         return sorted(kept, key=lambda trial: trial.seed)
 
-    def sides(self, claim: Claim) -> tuple[list[Trial], list[Trial]]:
+    def sides(self, claim: VariantClaim) -> tuple[list[Trial], list[Trial]]:
         """The runs that a claim compares: those of seeds that both variants have."""
         sides = [self.of(variant, dict(claim.at)) for variant in (claim.greater, claim.than)]
         shared = {t.seed for t in sides[0]} & {t.seed for t in sides[1]}

@@ -11,7 +11,7 @@ from dpacct_training.experiment import Prepared
 from dpacct_training.folder import Row
 from dpacct_training.noise import PUBLISHABLE
 from dpacct_training.plan import EACH, SERVER, SHARES
-from dpacct_training.run import Result
+from dpacct_training.run import FinishedRun
 
 _SEEDED = (
     "replayable by its seed: whoever knows the seed knows the noise. For data that are not public, "
@@ -41,7 +41,7 @@ _DRAWN_BY = {
 }
 
 
-def report(prepared: Prepared, result: Result, command: str = "") -> dp.Report | None:
+def report(prepared: Prepared, result: FinishedRun, command: str = "") -> dp.Report | None:
     """The report of a finished run; None where nothing is guaranteed.
 
     Where each client has an account of its own, the report is about the one that has spent most.
@@ -74,7 +74,7 @@ def report(prepared: Prepared, result: Result, command: str = "") -> dp.Report |
     )
 
 
-def without_guarantee(prepared: Prepared, result: Result) -> dp.ReportDocument:
+def without_guarantee(prepared: Prepared, result: FinishedRun) -> dp.ReportDocument:
     """The report of a run without a guarantee."""
     bounded = any(noise.bounds for noise in prepared.plan.noise.values())
     return dp.ReportDocument(
@@ -96,7 +96,7 @@ def _published(prepared: Prepared) -> str:
     return noise
 
 
-def _declared(prepared: Prepared, result: Result) -> dict[str, Any]:
+def _declared(prepared: Prepared, result: FinishedRun) -> dict[str, Any]:
     """The assumptions that the run itself can vouch for."""
     plan, cohort = prepared.plan, prepared.cohort
     bounded = sum(count for name, count in result.executed.items() if name.endswith("clipped"))
@@ -135,7 +135,7 @@ def _declared(prepared: Prepared, result: Result) -> dict[str, Any]:
     return declared
 
 
-def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...]:
+def _sections(prepared: Prepared, result: FinishedRun) -> tuple[dp.ReportSection, ...]:
     experiment, setting, plan = prepared.experiment, prepared.setting, prepared.plan
     model = setting.model
     paragraphs = [
@@ -177,7 +177,7 @@ def _sections(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...
     return (outcome, _ran(prepared, result), *clients)
 
 
-def _as_printed(prepared: Prepared, result: Result) -> str:
+def _as_printed(prepared: Prepared, result: FinishedRun) -> str:
     """The actual guarantee of the paper's own noise, and the paper's claim."""
     text = "The noise is the paper's own. What it guarantees is the epsilon of this report"
     records = prepared.plan.records.values()
@@ -194,7 +194,7 @@ def _as_printed(prepared: Prepared, result: Result) -> str:
     return text + "."
 
 
-def _ran(prepared: Prepared, result: Result) -> dp.ReportSection:
+def _ran(prepared: Prepared, result: FinishedRun) -> dp.ReportSection:
     sizes = result.state.sizes
     rows = [(name, str(n), str(result.executed[name])) for name, n in result.planned.items()]
     rows += [
@@ -211,7 +211,7 @@ def _ran(prepared: Prepared, result: Result) -> dp.ReportSection:
     )
 
 
-def _clients(prepared: Prepared, result: Result) -> tuple[dp.ReportSection, ...]:
+def _clients(prepared: Prepared, result: FinishedRun) -> tuple[dp.ReportSection, ...]:
     """The accounts of single clients, equal ones in one row."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for name, answer in result.spent_by.items():

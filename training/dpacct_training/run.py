@@ -21,13 +21,13 @@ from dpacct_training.accounts import RUN, Accounts, largest
 from dpacct_training.algorithm import Algorithm, Array, Arrays, Setting
 from dpacct_training.engines import CHUNK, Engine
 from dpacct_training.experiment import Prepared
-from dpacct_training.folder import Folder, Row, State
+from dpacct_training.folder import Folder, Row, RunState
 from dpacct_training.keys import SEEDED, Keys
 from dpacct_training.noise import Meters, Noise
 from dpacct_training.plan import SERVER, Plan, Sample
 from dpacct_training.site import JUDGE, TRAIN, Reply, Task
 
-Watch = Callable[[State], bool]
+Watch = Callable[[RunState], bool]
 """Told the state after each round, once it is on the disk; whether the run shall end there."""
 
 
@@ -55,12 +55,12 @@ class Run:
         self.keys = keys if self.folder is None else self._keys(self.folder, keys, state)
         self.setting = setting.keyed(self.keys)
         if state is None:
-            state = State(0, algorithm.begin(self.setting))
+            state = RunState(0, algorithm.begin(self.setting))
             if self.folder is not None:
                 self.folder.save(state)
         self.state = state
 
-    def _keys(self, folder: Folder, fresh: Keys, state: State | None) -> Keys:
+    def _keys(self, folder: Folder, fresh: Keys, state: RunState | None) -> Keys:
         """Never a new key for a run that has begun: its noise would be drawn twice."""
         if state is None and folder.charged:
             message = (
@@ -154,7 +154,7 @@ class Run:
         meters.add(state.meters)
         self._judge(meters)
         server = algorithm.server(state.server, released, self.setting)
-        self.state = State(
+        self.state = RunState(
             round=round,
             server=server,
             memory=memory,
@@ -231,7 +231,9 @@ class Run:
 
     # --- the whole
 
-    def finish(self, engine: Engine, watch: Watch | None = None, until: int | None = None) -> State:
+    def finish(
+        self, engine: Engine, watch: Watch | None = None, until: int | None = None
+    ) -> RunState:
         """All rounds that are left, or those up to `until`.
 
         Each is saved before anyone sees its release: with other replies, a repeated round would be
@@ -339,7 +341,7 @@ _NOISE = "the noise was at least the accounted one"
 
 
 @dataclass(frozen=True)
-class Result:
+class FinishedRun:
     """A run that is over.
 
     `spent_by`: epsilon of each account, by whom it protects, and `charged`: in how many rounds;
@@ -353,7 +355,7 @@ class Result:
     test_loss: float
     test_accuracy: float
     personal: float | None
-    state: State
+    state: RunState
     planned: dict[str, int]
     executed: dict[str, int]
     rows: list[Row]
@@ -401,7 +403,7 @@ class Session:
 
     def finish(
         self, watch: Watching | None = None, enough: Callable[[], bool] | None = None
-    ) -> Result:
+    ) -> FinishedRun:
         """All rounds that are left, or those until there are `enough`.
 
         Raises `BudgetExceeded`, `AssumptionViolated`.
@@ -421,7 +423,7 @@ class Session:
             engine = self._engine or prepared.engine.start(prepared, path)
             stack.enter_context(closing(engine))
 
-            def after(state: State) -> bool:
+            def after(state: RunState) -> bool:
                 if self._due(state.round):
                     self._measure(state, start, watch)
                 return enough is not None and enough()
@@ -439,7 +441,7 @@ class Session:
     def _measured(self) -> bool:
         return bool(self.rows) and self.rows[-1]["round"] == self.run.state.round
 
-    def _measure(self, state: State, start: float, watch: Watching | None) -> None:
+    def _measure(self, state: RunState, start: float, watch: Watching | None) -> None:
         """One measurement: kept, then told."""
         setting = self.prepared.setting
         federation = setting.federation
@@ -485,7 +487,7 @@ class Session:
         so_far = account.spent(asked, "auto" if asked == rounds else "exact")
         return min(float(so_far), float(account.spent(rounds)))
 
-    def _over(self, local: bool, personal: float | None, seconds: float) -> Result:
+    def _over(self, local: bool, personal: float | None, seconds: float) -> FinishedRun:
         run, prepared = self.run, self.prepared
         spent = run.spent()
         checks: tuple[dp.Assumption, ...] = ()
@@ -499,7 +501,7 @@ class Session:
         if run.folder is not None:
             run.folder.save(run.state)
             run.folder.forget_key()
-        return Result(
+        return FinishedRun(
             weights=weights,
             test_loss=loss,
             test_accuracy=accuracy,
@@ -541,7 +543,7 @@ class Session:
         )
         return tuple(measured if check.text == _NOISE else check for check in checks)
 
-    def _without_totals(self, state: State) -> State:
+    def _without_totals(self, state: RunState) -> RunState:
         """Costs that depend on the votes, and the totals forgotten: they must go with the key."""
         costs = dict(state.costs)
         delta = self.prepared.cohort.delta

@@ -44,7 +44,7 @@ BOUNDARIES = ("periodic", "neumann")
 
 
 @dataclass(frozen=True)
-class Risk:
+class SmoothingError:
     """E ||A^{-1}(v + n) - v||^2, n ~ N(0, nu^2 I), in its two parts."""
 
     bias: float
@@ -71,7 +71,7 @@ def _spectrum(v: Vector, boundary: str) -> tuple[Vector, Vector]:
     return values, required("scipy.fft").dct(v, norm="ortho") ** 2
 
 
-def risk(v: Vector, nu: float, sigma: float, boundary: str = "periodic") -> Risk:
+def risk(v: Vector, nu: float, sigma: float, boundary: str = "periodic") -> SmoothingError:
     """Liang et al. 2020, Proposition 1 for a known signal v: it must be public, or the answer is not.
 
     >>> v = np.array([1.0, 0.5, -0.25, 2.0, 0.0])
@@ -82,7 +82,7 @@ def risk(v: Vector, nu: float, sigma: float, boundary: str = "periodic") -> Risk
     real("sigma", sigma, 0.0)
     values, energy = _spectrum(v, boundary)
     keep = 1.0 / (1.0 + sigma * values)
-    return Risk(float(((1.0 - keep) ** 2 * energy).sum()), float(nu**2 * (keep**2).sum()))
+    return SmoothingError(float(((1.0 - keep) ** 2 * energy).sum()), float(nu**2 * (keep**2).sum()))
 
 
 def estimated_risk(noisy: Vector, nu: float, sigma: float) -> float:

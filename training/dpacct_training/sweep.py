@@ -32,12 +32,12 @@ def finished(
 
 # --- cells
 
-Watch = Callable[["Cell", int], None]
+Watch = Callable[["SweepRun", int], None]
 """Told each finished cell, and how many there are."""
 
 
 @dataclass(frozen=True)
-class Cell:
+class SweepRun:
     """One run of a sweep."""
 
     values: Section
@@ -70,11 +70,11 @@ def combinations(experiment: Experiment) -> list[Section]:
     return [{**v, **dict(zip(names, row, strict=True))} for v in variants for row in product]
 
 
-def sweep(experiment: Experiment, processes: int = 1, watch: Watch | None = None) -> list[Cell]:
+def sweep(experiment: Experiment, processes: int = 1, watch: Watch | None = None) -> list[SweepRun]:
     """All runs, in memory; those of one process share the data. In the order of `combinations`."""
     settings = combinations(experiment)
     jobs = [(experiment, values) for values in settings]
-    cells: dict[int, Cell] = {}
+    cells: dict[int, SweepRun] = {}
     for place, cell in finished(_run, jobs, processes):
         cells[place] = cell
         if watch is not None:
@@ -82,7 +82,7 @@ def sweep(experiment: Experiment, processes: int = 1, watch: Watch | None = None
     return [cells[place] for place in range(len(jobs))]
 
 
-def _run(job: tuple[Experiment, Section]) -> Cell:
+def _run(job: tuple[Experiment, Section]) -> SweepRun:
     from dpacct_training.experiment import prepare
     from dpacct_training.run import Session
 
@@ -90,7 +90,7 @@ def _run(job: tuple[Experiment, Section]) -> Cell:
     changed = experiment.changed({"run.evaluate_every": 10**9, **values})
     prepared = prepare(changed)
     result = Session(prepared).finish()
-    return Cell(
+    return SweepRun(
         values,
         result.test_accuracy,
         max((noise.variance**0.5 for noise in prepared.plan.noise.values()), default=0.0),
@@ -117,9 +117,9 @@ class Mean:
         return None if self.printed is None else 100 * self.accuracy - self.printed
 
 
-def means(experiment: Experiment, cells: list[Cell]) -> list[Mean]:
+def means(experiment: Experiment, cells: list[SweepRun]) -> list[Mean]:
     """Average over seeds, for each combination of all other settings."""
-    groups: dict[str, list[Cell]] = {}
+    groups: dict[str, list[SweepRun]] = {}
     for cell in cells:
         values = {k: v for k, v in cell.values.items() if k != "run.seed"}
         groups.setdefault(json.dumps(values), []).append(cell)

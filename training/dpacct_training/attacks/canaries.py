@@ -18,7 +18,7 @@ import dpacct as dp
 from dpacct_training.accept import Settings, one_of, positive, real, setting, whole
 from dpacct_training.algorithm import Array, Arrays
 from dpacct_training.attacks.inference import confidences
-from dpacct_training.attacks.worlds import CLIENTS, UPDATE, Rigged, Target, Watch, coins
+from dpacct_training.attacks.worlds import CLIENTS, UPDATE, AttackedUnits, Rigged, Watch, coins
 from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
 from dpacct_training.local import Local, Optimiser
@@ -62,7 +62,7 @@ def audit(
     watch: Watch | None = None,
 ) -> dp.Audit:
     """Audit a run by canaries. Raises `InvalidArgument` if there is nothing to audit."""
-    target = Target(prepared, how.client)
+    target = AttackedUnits(prepared, how.client)
     account, plan = target.account, prepared.plan
     hides = not plan.noise or isinstance(plan.noise.get(UPDATE), Gaussian)
     if account is None or not hides:
@@ -127,7 +127,7 @@ def _directions(count: int, size: int, keys: Keys) -> NDArray[np.float64]:
     return rows
 
 
-def _rigged(target: Target, how: Auditing, count: int, keys: Keys) -> Target:
+def _rigged(target: AttackedUnits, how: Auditing, count: int, keys: Keys) -> AttackedUnits:
     """Put canaries in the places of the first units, and perhaps a start of the attacker's."""
     setting = target.prepared.setting
     model, federation = setting.model, setting.federation
@@ -162,7 +162,7 @@ def _rigged(target: Target, how: Auditing, count: int, keys: Keys) -> Target:
     return replace(target, prepared=replace(target.prepared, setting=changed))
 
 
-def crafted(target: Target, keys: Keys, steps: int = 300) -> Array:
+def crafted(target: AttackedUnits, keys: Keys, steps: int = 300) -> Array:
     """Weights trained on the test data, which no client holds."""
     setting = target.prepared.setting
     start = setting.model.initial(keys.generator("crafted start")).astype(np.float32)
@@ -175,7 +175,7 @@ def crafted(target: Target, keys: Keys, steps: int = 300) -> Array:
 
 
 def _heard(
-    target: Target,
+    target: AttackedUnits,
     plan: Plan,
     present: NDArray[np.bool_],
     count: int,

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import one_of, real, whole
 from dpacct_training.algorithm import Array
-from dpacct_training.attacks.worlds import UPDATE, Presence, Target, Watch, coins
+from dpacct_training.attacks.worlds import UPDATE, AttackedUnits, Presence, Watch, coins
 from dpacct_training.data import sources
-from dpacct_training.engines import Around
+from dpacct_training.engines import WrappedEngine
 from dpacct_training.keys import Keys
 from dpacct_training.run import Run
 from dpacct_training.site import Reply, Task
@@ -39,7 +39,7 @@ _GAMMA = 2.0  # RMIA: how much more likely than another sample
 _LEAST = 1e-6  # spread of confidences that do not vary
 
 
-def confidences(target: Target, models: Array) -> tuple[Scores, Scores]:
+def confidences(target: AttackedUnits, models: Array) -> tuple[Scores, Scores]:
     """log p / (1 - p) of the right class, mean over a unit's samples: of the units, and of strangers.
 
     Strangers are as many test samples as a unit has, which no world holds.
@@ -162,7 +162,7 @@ class Membership:
 
 
 def membership(
-    target: Target,
+    target: AttackedUnits,
     kind: str,
     *,
     worlds: int = 96,
@@ -273,7 +273,7 @@ class Attribute:
 
 
 def attribute(
-    target: Target, name: str, *, people: int = 2000, keys: Keys, watch: Watch | None = None
+    target: AttackedUnits, name: str, *, people: int = 2000, keys: Keys, watch: Watch | None = None
 ) -> Attribute:
     """Guess the attribute from the last model of a run; the attacker learns from half of the test set.
 
@@ -351,7 +351,7 @@ class Origins:
 
 
 @dataclass
-class Overhearing(Around):
+class Overhearing(WrappedEngine):
     """`inner`, with the models that clients send kept as they come."""
 
     models: dict[int, NDArray[np.float32]]
@@ -369,7 +369,7 @@ class Overhearing(Around):
 
 
 def origins(
-    target: Target,
+    target: AttackedUnits,
     records: int = 1000,
     *,
     keys: Keys,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import real, whole
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.attacks.worlds import CLIENTS, UPDATE, Presence, Rigged, Target, Watch
+from dpacct_training.attacks.worlds import CLIENTS, UPDATE, AttackedUnits, Presence, Rigged, Watch
 from dpacct_training.keys import Keys
 from dpacct_training.models.linear import Linear
 from dpacct_training.models.model import Model
@@ -65,7 +65,7 @@ class Inversion:
 
 
 def inversion(
-    target: Target,
+    target: AttackedUnits,
     images: int = 16,
     *,
     keys: Keys,
@@ -127,11 +127,11 @@ def inversion(
     )
 
 
-def _changed(target: Target, plan: Plan) -> Target:
+def _changed(target: AttackedUnits, plan: Plan) -> AttackedUnits:
     return replace(target, prepared=replace(target.prepared, plan=plan))
 
 
-def _one_each(target: Target, start: Array) -> Target:
+def _one_each(target: AttackedUnits, start: Array) -> AttackedUnits:
     """Every world begins alike, and each client holds its first sample only."""
     prepared = target.prepared
     setting = replace(prepared.setting, model=Rigged.of(prepared.setting.model, begin=start))
@@ -141,7 +141,7 @@ def _one_each(target: Target, start: Array) -> Target:
     return replace(target, prepared=replace(prepared, setting=setting))
 
 
-def _taking_part(target: Target) -> Target:
+def _taking_part(target: AttackedUnits) -> AttackedUnits:
     """One round, or one step, of which everyone knows that the victim is in it: no coin hides it."""
     plan = target.prepared.plan
     cohort = replace(plan.cohort, rounds=1, rate=Fraction(1), scheme="none")
@@ -155,14 +155,14 @@ def _taking_part(target: Target) -> Target:
     return _changed(target, replace(plan, cohort=cohort, records=records))
 
 
-def _without_noise(target: Target) -> Target:
+def _without_noise(target: AttackedUnits) -> AttackedUnits:
     plan = target.prepared.plan
     noise = {name: each.without() for name, each in plan.noise.items()}
     records = {c: replace(held, noise=held.noise.without()) for c, held in plan.records.items()}
     return _changed(target, replace(plan, noise=noise, records=records))
 
 
-def _moved(target: Target, present: Presence, keys: Keys) -> Vectors:
+def _moved(target: AttackedUnits, present: Presence, keys: Keys) -> Vectors:
     """(victims, weights): the total change of the model by all releases of a world."""
     moved = np.zeros((len(present), target.prepared.setting.model.dimension))
 

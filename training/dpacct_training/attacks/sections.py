@@ -12,7 +12,7 @@ import numpy as np
 import dpacct as dp
 from dpacct_training.attacks.inference import Attribute, Membership, Origins
 from dpacct_training.attacks.inversion import Inversion
-from dpacct_training.attacks.worlds import Target
+from dpacct_training.attacks.worlds import AttackedUnits
 from dpacct_training.extras import required
 
 Result = Membership | Inversion | Attribute | Origins
@@ -71,7 +71,7 @@ def rows(result: Result) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             return head, [(*counts, *(percent(share) for share in shares))]
 
 
-def proven(target: Target) -> str:
+def proven(target: AttackedUnits) -> str:
     """The proven bound for the attacked units."""
     account = target.account
     if account is None:

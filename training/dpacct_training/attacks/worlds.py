@@ -18,13 +18,13 @@ import torch
 from numpy.typing import NDArray
 
 import dpacct as dp
-from dpacct_training.accounts import RUN, Account
+from dpacct_training.accounts import RUN, RoundAccount
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.engines import CHUNK, Around, Engine
+from dpacct_training.engines import CHUNK, Engine, WrappedEngine
 from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys, Stream
 from dpacct_training.models.model import Model
-from dpacct_training.noise import Meter, Meters, Vector
+from dpacct_training.noise import Meters, NoiseMeter, Vector
 from dpacct_training.plan import EACH, Plan, Records
 from dpacct_training.run import Run
 from dpacct_training.site import TRAIN, Host, Reply, Task
@@ -119,7 +119,7 @@ Heard = Callable[[int, Run, Arrays, Arrays], None]
 
 
 @dataclass(frozen=True)
-class Target:
+class AttackedUnits:
     """The units under attack: the clients of a run, or the records of one client.
 
     The unit is the one that the plan protects: an attack on another could not be compared with it.
@@ -150,7 +150,7 @@ class Target:
         return list(held) if self.unit == CLIENTS else [row[None] for row in held[self.client]]
 
     @property
-    def account(self) -> Account | None:
+    def account(self) -> RoundAccount | None:
         """The account that protects the units; None without protection."""
         name = RUN if self.unit == CLIENTS else f"client {self.client}"
         return self.prepared.plan.accounts.get(name)
@@ -194,7 +194,7 @@ def coins(worlds: int, count: int, keys: Keys) -> Presence:
 
 
 @dataclass
-class Instead(Around):
+class Instead(WrappedEngine):
     """`inner`, where `told` says what some clients answer as their update; None: they are not there.
 
     They bound it and add their part of the noise like everyone. Where every message is seen, a client
@@ -234,7 +234,7 @@ class Instead(Around):
 
 
 def over_clients(
-    target: Target,
+    target: AttackedUnits,
     present: Presence,
     keys: Keys,
     watch: Watch | None,
@@ -304,7 +304,7 @@ class Answered(Engine):
 
 
 def over_records(
-    target: Target,
+    target: AttackedUnits,
     present: Presence,
     keys: Keys,
     watch: Watch | None,
@@ -356,7 +356,7 @@ def over_records(
 
 
 def _stacked(
-    target: Target, host: Host, plan: Plan, runs: Mapping[int, Run], round: int
+    target: AttackedUnits, host: Host, plan: Plan, runs: Mapping[int, Run], round: int
 ) -> dict[int, Reply]:
     """Return the target's reply in each of these worlds."""
     client, setting = target.client, target.prepared.setting
@@ -385,9 +385,9 @@ def _stacked(
     }
 
 
-def _share(meter: Meter, worlds: int) -> Meter:
+def _share(meter: NoiseMeter, worlds: int) -> NoiseMeter:
     """Return one world's share of a meter: all of them drew equally much."""
-    return Meter(
+    return NoiseMeter(
         meter.bounded // worlds,
         meter.vectors // worlds,
         meter.numbers // worlds,

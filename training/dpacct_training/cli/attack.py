@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from dpacct_training.attacks.sections import Result
-    from dpacct_training.attacks.worlds import Target, Watch
+    from dpacct_training.attacks.worlds import AttackedUnits, Watch
 
 
 _COUNTER_EXAMPLE = 5
@@ -50,7 +50,7 @@ def attack(
     from dpacct import ReportDocument, ReportSection
     from dpacct_training.accept import one_of
     from dpacct_training.attacks import sections
-    from dpacct_training.attacks.worlds import Target
+    from dpacct_training.attacks.worlds import AttackedUnits
     from dpacct_training.cli.run import change, portions
     from dpacct_training.durable import write_text
     from dpacct_training.experiment import Experiment, prepare
@@ -63,7 +63,7 @@ def attack(
     results: dict[str, Result] = {}
     units: dict[str, str] = {}
     for name, variant in zip(names, variants, strict=True):
-        target = Target(prepare(read.changed({**variant, **values})), settings["client"])
+        target = AttackedUnits(prepare(read.changed({**variant, **values})), settings["client"])
         with portions(quiet or as_json, name) as watch:
             results[name] = _attacked(target, kind, settings, watch)
         units[name] = sections.proven(target)
@@ -104,7 +104,7 @@ def attack(
     return _COUNTER_EXAMPLE if beaten else 0
 
 
-def _attacked(target: Target, kind: str, settings: dict[str, Any], watch: Watch) -> Result:
+def _attacked(target: AttackedUnits, kind: str, settings: dict[str, Any], watch: Watch) -> Result:
     from dpacct_training.attacks.inference import attribute, membership, origins
     from dpacct_training.attacks.inversion import inversion
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from dpacct_training.experiment import Experiment, Prepared
     from dpacct_training.folder import Row
     from dpacct_training.replicate import Study, Trial
-    from dpacct_training.run import Result
-    from dpacct_training.sweep import Cell
+    from dpacct_training.run import FinishedRun
+    from dpacct_training.sweep import SweepRun
 
 
 _PAUSE = 5.0  # seconds between lines where there is no terminal
@@ -239,7 +239,7 @@ def complete(
         raise AssumptionViolated(message, argument="execution")
 
 
-def _values(prepared: Prepared, result: Result, folder: Path) -> dict[str, Any]:
+def _values(prepared: Prepared, result: FinishedRun, folder: Path) -> dict[str, Any]:
     """A finished run as JSON values."""
     state = result.state
     return {
@@ -282,7 +282,7 @@ def _sweep(
     total = len(combinations(changed))
     start, count = time.monotonic(), iter(range(1, total + 1))
 
-    def words(cell: Cell, of: int) -> str:
+    def words(cell: SweepRun, of: int) -> str:
         shown = " ".join(f"{k.rpartition('.')[2]}={v}" for k, v in cell.values.items())
         done = next(count)
         left = (time.monotonic() - start) / done * (of - done)

@@ -110,7 +110,7 @@ def _shares(side: int) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class DataParts:
     """The parts of a data set: training and test samples."""
 
     train: Dataset
@@ -174,7 +174,7 @@ def synth(
     classes: int = 4,
     noise: float = 40.0,
     seed: int = 0,
-) -> Pieces:
+) -> DataParts:
     """Grey images of `side` x `side` bytes; a fifth more samples, drawn alike, are the test set.
 
     >>> made = synth(samples=100)
@@ -193,4 +193,4 @@ def synth(
     x = 127.5 + 80.0 * shapes[y] + rng.normal(size=(len(y), side, side)) * positive("noise", noise)
     pixels = np.clip(np.round(x), 0, 255).astype(np.uint8)[:, None]
     whole_set = Dataset(f"synth({count}, {side}, {kinds}, {noise:g}, {seed})", pixels, y, kinds)
-    return Pieces(whole_set.part(slice(0, count)), whole_set.part(slice(count, None)))
+    return DataParts(whole_set.part(slice(0, count)), whole_set.part(slice(count, None)))

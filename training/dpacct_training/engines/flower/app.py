@@ -11,7 +11,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from dpacct_training.durable import write_text
 from dpacct_training.engines.flower.grid import Flower
-from dpacct_training.engines.flower.node import Disk, Node, client_app
+from dpacct_training.engines.flower.node import Disk, HostNode, client_app
 from dpacct_training.experiment import Experiment, prepare
 from dpacct_training.site import Host
 
@@ -80,13 +80,13 @@ def node_app(path: Path) -> ClientApp:
     answered lie in the `folder` of its `--node-config`, by default under ~/.local/share.
     """
 
-    def begin(context: Context) -> Node:
+    def begin(context: Context) -> HostNode:
         prepared = prepare(Experiment.read(path))
         host = Host(prepared.algorithm, prepared.plan, prepared.setting.for_hosts())
         number = str(context.node_config["partition-id"])
         share = Path.home() / ".local" / "share" / "dpacct-train" / prepared.plan.mark / number
         disk = Disk(Path(str(context.node_config.get("folder", share))))
-        return Node(host, disk, prepared.engine.secure)
+        return HostNode(host, disk, prepared.engine.secure)
 
     return client_app(begin)
 

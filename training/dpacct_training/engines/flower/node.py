@@ -24,7 +24,7 @@ from dpacct_training.algorithm import Arrays
 from dpacct_training.durable import secret
 from dpacct_training.extras import required
 from dpacct_training.keys import ELSEWHERE, Child, Keys
-from dpacct_training.noise import Meter, Meters
+from dpacct_training.noise import Meters, NoiseMeter
 from dpacct_training.plan import Plan
 from dpacct_training.site import JUDGE, SECURE, Host, Reply, Task
 
@@ -94,7 +94,7 @@ def to_reply(record: RecordDict, task: Task) -> Reply:
         for name in words:
             if name.startswith(_METER):
                 bounded, vectors, numbers, squares = words[name]
-                meter = Meter(int(bounded), int(vectors), int(numbers), float(squares))
+                meter = NoiseMeter(int(bounded), int(vectors), int(numbers), float(squares))
                 meters[name.removeprefix(_METER)] = meter
     except MALFORMED:
         return Reply(task.clients, {}, refused="not readable")
@@ -177,7 +177,7 @@ class Disk:
                 self._base.execute(_FORGET, (client, task.run, last[0] or 0))
 
 
-class Node:
+class HostNode:
     """A host behind its disk: answers records, whatever is in them.
 
     `secure`: what its clients send is told as a part of a secure sum only, whoever asks.
@@ -228,9 +228,9 @@ def _within(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def client_app(begin: Callable[[Context], Node]) -> ClientApp:
+def client_app(begin: Callable[[Context], HostNode]) -> ClientApp:
     """A ClientApp of one host; `begin` makes it where the first task comes."""
-    nodes: list[Node] = []
+    nodes: list[HostNode] = []
 
     def who(message: Message, context: Context) -> Message:
         host = ConfigRecord({"host": int(context.node_config["partition-id"])})
