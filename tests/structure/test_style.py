@@ -177,6 +177,34 @@ def test_a_vague_name_is_seen(source: str) -> None:
     assert [name for name, _ in bound(ast.parse(source)) if name.strip("_") in VAGUE]
 
 
+# --- A class name exists once, so that a search by name finds one thing.
+
+NAMED_BY_OTHERS = {"Accountant", "BudgetCallback"}  # two frameworks' words for theirs
+NAMED_BY_OTHERS |= {
+    "DPFed",
+    "DPFedAvg",
+    "DPFedLS",
+    "DPFedSAM",
+    "PriFedSync",
+    "UDPFL",
+}  # papers' algorithms
+NAMED_BY_OTHERS |= {
+    "Gaussian",
+    "Laplace",
+    "Staircase",
+    "Votes",
+}  # noises: words of training's plan files
+
+
+def test_a_class_name_exists_once() -> None:
+    places: dict[str, list[str]] = {}
+    for path in sources("dpacct", "training"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and node.name not in NAMED_BY_OTHERS:
+                places.setdefault(node.name, []).append(f"{relative(path)}:{node.lineno}")
+    assert not {name: where for name, where in places.items() if len(where) > 1}
+
+
 # --- Docstrings are sentences or names of things, and no riddles that the code answers.
 
 OPENINGS = {"What", "How", "Of", "By", "That", "Whether", "As", "At", "Where", "Which", "Whose"}
