@@ -244,7 +244,9 @@ class Direction:
             return Interval(lower.upper, lower.lower, math.inf, resolved=False)
         upper = self._epsilon(math.log(excess - slack))
         value = self._epsilon(math.log(excess))
-        return Interval(value.value, lower.lower, upper.upper, value.resolved)
+        # each is found by a search of its own
+        ends = min(lower.lower, value.value), max(upper.upper, value.value)
+        return Interval(value.value, *ends, value.resolved)
 
     def _epsilon(self, log_target: float) -> Interval:
         """The least epsilon for the finite losses."""

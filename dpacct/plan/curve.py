@@ -95,8 +95,11 @@ def _checked(name: str, values: ArrayLike, domain: Real) -> Floats:
 def profile(node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | None = None) -> Floats:
     """See `Node.profile`: the upper end of each delta."""
     array = np.atleast_1d(_checked("epsilon", epsilons, EPSILON))
-    plan = Composition(node, resolve_adjacency(node, adjacency))
-    deltas: Floats = np.exp(log_profile(plan, array.ravel()))
+    word = resolve_adjacency(node, adjacency)
+    (leaf, count), *others = node.releases()
+    bound = leaf.log_above(array.ravel(), word) if count == 1 and not others else None
+    log_deltas = log_profile(Composition(node, word), array.ravel()) if bound is None else bound
+    deltas: Floats = np.exp(log_deltas)
     return np.reshape(deltas, array.shape)
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer, Answers
     from dpacct.citations import Citation
     from dpacct.pld.pair import PairMoments, Pairs, StatedPairs
+    from dpacct.pld.stable import Floats
 
     Numbers: TypeAlias = list[Any] | tuple[Any, ...] | NDArray[Any]
 
@@ -462,6 +463,10 @@ class Leaf(Node):
     def repeated(self, count: int, adjacency: Adjacency) -> Sequence[tuple[Pairs, int]]:
         """The pairs that dominate `count` adaptively chosen releases, each with its count."""
         return [(self.pairs(adjacency), count)]
+
+    def log_above(self, epsilons: Floats, adjacency: Adjacency) -> Floats | None:
+        """Log of a bound of delta at each epsilon >= 0 that needs no composition; None if there is none."""
+        return None
 
     def moments(self, adjacency: Adjacency) -> tuple[PairMoments, ...]:
         """Bounds of the moments of one release's loss, one per direction."""
