@@ -38,7 +38,7 @@ from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.plan.samplers.sampled import SampledRelease, Sampler
 from dpacct.pld import brackets, contour, conversions, rows
-from dpacct.pld.budget import MEMORY, WORK, Overspent, metered, one_question, spent
+from dpacct.pld.budget import MEMORY, SECONDS, WORK, Overspent, metered, one_question, spent
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
 from dpacct.pld.loss import gaussian
@@ -50,7 +50,7 @@ from dpacct.pld.stable import TooFine, quiet
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 _UNSPANNED = (
-    f"no lattice of {WORK:g} s and {MEMORY >> 30} GB spans the losses of this plan at this target, and the "
+    f"no lattice of {SECONDS:g} s and {MEMORY >> 30} GB spans the losses of this plan at this target, and the "
     "value is withheld; method='rdp' has an upper bound at any size, and a larger delta or fewer steps "
     "need a shorter lattice"
 )

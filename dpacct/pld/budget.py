@@ -15,10 +15,12 @@ from dataclasses import dataclass
 
 from dpacct.errors import NotCertified
 
-WORK = 5.0
-"""Seconds of CPU, as estimated, that any answer may cost but one that was asked for as a proof."""
-MOST_WORK = 1.2 * WORK
-"""The same, beyond which an answer is withheld; loops that refine end before `WORK`."""
+SECONDS = 5.0
+"""Seconds of CPU that any answer may cost but one that was asked for as a proof."""
+WORK = 0.8 * SECONDS
+"""The same, as estimated, at which loops that refine end: an estimate is off by a fifth or so."""
+MOST_WORK = SECONDS
+"""The same, as estimated, beyond which an answer is withheld."""
 MEMORY = 2 << 30
 """Bytes that an answer may hold."""
 
@@ -28,7 +30,7 @@ _ARRAYS = MEMORY // 2
 _CELL, _PLACE, _LAW = 800, 120, 40
 # seconds: a node whose cell is rounded both ways; a place of a window that is read, or whose transform is
 # formed for a law
-_NODE_SECONDS, _READ_SECONDS, _PLACE_SECONDS = 7e-7, 1e-7, 3e-9
+_NODE_SECONDS, _READ_SECONDS, _PLACE_SECONDS = 7e-7, 1e-7, 1.5e-8
 # seconds: a law that is prepared for its moments; an entry of a table of frequencies and nodes; a function
 # such as exp at a place
 _PREPARED_SECONDS, _ENTRY_SECONDS, _FUNCTION_SECONDS = 3e-4, 2.5e-8, 1.2e-8
@@ -105,7 +107,7 @@ def metered(most: float = math.inf) -> Iterator[Meter]:
 
 
 OVER_BUDGET = (
-    f"this question would take more than {WORK:g} s of CPU and {MEMORY >> 30} GB, and the answer is "
+    f"this question would take more than {SECONDS:g} s of CPU and {MEMORY >> 30} GB, and the answer is "
     "withheld; method='rdp' has an upper bound at any size, and method='lattice@1e-2' or fewer kinds of "
     "releases need less"
 )

@@ -101,7 +101,7 @@ def test_work_is_counted_and_ends() -> None:
     while work.again:
         with work.piece():
             rounded(1000)
-            transformed(800, 1 << 18)
+            transformed(800, 1 << 16)
         rounds += 1
     assert 1 < rounds < 10 and WORK / 2 < work.spent <= WORK
 

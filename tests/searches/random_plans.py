@@ -44,14 +44,14 @@ import mpmath as mp
 import numpy as np
 
 import dpacct as dp
-from dpacct.pld.budget import MEMORY, WORK
+from dpacct.pld.budget import MEMORY, SECONDS
 from tests.searches import truths
 from tests.searches.cases import NESTED, SEED, STREAMS, Case, calibrated, drawn, more_private
 from tests.work import limited
 
 STORE = Path(__file__).with_name("random_plans.json")
 PAGE = Path(__file__).parents[2] / "docs" / "random-plans.md"
-LIMIT = 8.0 * WORK
+LIMIT = 8.0 * SECONDS
 """Seconds of CPU after which a case is ended: it hangs."""
 QUICK = {"exact": 0.01, "auto": 0.05, "nested": 0.05}
 """The same of a case that is not judged in full, by stream."""
@@ -401,7 +401,7 @@ def judged(case: Case, limit: float = LIMIT) -> Verdict:
         verdict.fault = f"crashed: {type(error).__name__}: {error}"[:300]
     if full and not verdict.fault and (more := _peak() - before) > MEMORY:
         verdict.fault = f"over budget: {more / 2**30:.1f} GB"
-    if not verdict.fault and verdict.seconds > WORK:
+    if not verdict.fault and verdict.seconds > SECONDS:
         verdict.fault = f"over budget: {verdict.seconds:.1f} s of CPU"
     return verdict
 
