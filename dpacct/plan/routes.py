@@ -50,9 +50,9 @@ from dpacct.pld.stable import TooFine, quiet
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 _UNSPANNED = (
-    f"no lattice of {SECONDS:g} s and {MEMORY >> 30} GB spans the losses of this plan at this target, and the "
-    "value is withheld; method='rdp' has an upper bound at any size, and a larger delta or fewer steps "
-    "need a shorter lattice"
+    f"no lattice of {SECONDS:g} s and {MEMORY >> 30} GB spans the losses of this plan at this target, and "
+    "the value is withheld; method='rdp' has an upper bound at any size, and a larger delta or fewer "
+    "steps need a shorter lattice"
 )
 # relative error up to which an answer is called converged, and up to which the lattice isn't asked as well
 CONVERGED = 1e-9
