@@ -95,7 +95,7 @@ class Range:
 class Hypotheses:
     """The hypotheses of a statement: all its arguments by name, and the functions that their ends call.
 
-    >>> domain = Domain({"n": parse("integer in [2, inf)"), "x": parse("(0, 1/n)")}, {})
+    >>> domain = Hypotheses({"n": parse("integer in [2, inf)"), "x": parse("(0, 1/n)")}, {})
     >>> str(domain)
     'n in [2, inf), x in (0, 1/n)'
     >>> domain.check({"n": 10, "x": "0.05"})

@@ -53,7 +53,7 @@ class WordTree:
     def lines(self) -> list[str]:
         """The tree drawn with box characters, one line to a part.
 
-        >>> Branch("both", (Branch("one"), Branch("two"))).lines()
+        >>> WordTree("both", (WordTree("one"), WordTree("two"))).lines()
         ['both', '├─ one', '└─ two']
         """
         return [self.label, *self._below("")]

@@ -156,10 +156,10 @@ class SweepGrid:
     def point(self, row: int) -> tuple[str, ...]:
         """The axes' values in a row.
 
-        >>> grid = Grid("eps", (), (Axis("a", ("1", "2")), Axis("b", ("x", "y", "z"))), ())
+        >>> grid = SweepGrid("eps", (), (SweepAxis("a", ("1", "2")), SweepAxis("b", ("x", "y", "z"))), ())
         >>> grid.size, grid.point(0), grid.point(1), grid.point(5)
         (6, ('1', 'x'), ('1', 'y'), ('2', 'z'))
-        >>> tied = Grid("eps", (), (Axis("a", ("1", "2")), Axis("b", ("x", "y"))), (), (("a", "b"),))
+        >>> tied = SweepGrid("eps", (), grid.axes[:1] + (SweepAxis("b", ("x", "y")),), (), (("a", "b"),))
         >>> tied.size, tied.point(0), tied.point(1)
         (2, ('1', 'x'), ('2', 'y'))
         """
@@ -209,7 +209,7 @@ Cell = float | int | str | bool | None
 class SweepRow:
     """The outputs in their order, or the sentence and exit code of a failure.
 
-    >>> Row.from_list(Row(error="no such luck.", code=4).to_list()).code
+    >>> SweepRow.from_list(SweepRow(error="no such luck.", code=4).to_list()).code
     4
     """
 

@@ -42,7 +42,7 @@ class VariantClaim:
     of the other side, where it is another one. `printed`: the paper's own numbers; `printed_epsilon`:
     what it says that they cost. Raises `InvalidArgument`.
 
-    >>> claim = Claim("b beats a", "b", "a")
+    >>> claim = VariantClaim("b beats a", "b", "a")
     >>> claim.judged([84.0, 85.0, 83.5], [80.0, 80.5, 80.0]).word
     'held'
     >>> claim.judged([84.0, 85.0, 83.5], [84.5, 82.0, 84.0]).word

@@ -58,7 +58,7 @@ class NoiseLattice(Gaussian):
     least `_FINE`^2 squared steps in every share. `multiplier` is of the continuous one. Raises
     `InvalidArgument`.
 
-    >>> noise = Lattice(100, 1.0, 1.0, shares=50)
+    >>> noise = NoiseLattice(100, 1.0, 1.0, shares=50)
     >>> noise.node, round(noise.variance, 6), round(1 / noise.step)
     (Gaussian(noise_multiplier=1, clip=1), 1.000039, 453)
     """
