@@ -32,20 +32,13 @@ _SIGNS: Mapping[Side, tuple[str, Direction]] = {
     Side.NONE: ("~", "nearest"),
 }
 """The sign before an answer's single number, and the direction in which it may be rounded."""
-_NUMBERS = ("value", "lower", "upper", "side", "strength", "method", "log_value")
-_ABOUT = (
-    "quantity",
-    "adjacency",
-    "unit",
-    "basis",
-    "basis_ids",
-    "assumptions",
-    "assumption_ids",
-    "plan",
-    "seconds",
-    "alternatives",
+RESERVED = frozenset(
+    (
+        *("schema", "command", "error", "quantity", "plan", "seconds", "alternatives"),
+        *("value", "lower", "upper", "side", "strength", "method", "log_value"),
+        *("adjacency", "unit", "basis", "basis_ids", "assumptions", "assumption_ids"),
+    )
 )
-RESERVED = frozenset(("schema", "command", "error", *_NUMBERS, *_ABOUT))
 """Keys of the JSON form that `Answer.extra` may not use."""
 _WORDS = (("side", Side), ("strength", Strength), ("adjacency", Adjacency), ("unit", Unit))
 
@@ -418,16 +411,19 @@ def _below_floats(answer: Answer) -> bool:
     return answer.log_value is not None and float(answer) < 1e-300
 
 
-def safe_number(answer: Answer) -> str:
+def safe_number(answer: Answer, digits: int = DIGITS) -> str:
     """The safe end, rounded to its safe side; an estimate has none and is rounded to nearest."""
     direction: Direction = "nearest"
     if not answer.is_estimate:
         direction = "up" if answer.safe_end == "upper" else "down"
     if answer.log_value is not None and _below_floats(answer):
         return power_of_ten(answer.log_value, direction)
-    if float(answer).is_integer() and abs(float(answer)) < 1e16:
-        return str(int(float(answer)))
-    return rounded(float(answer), direction, DIGITS)
+    return rounded(float(answer), direction, digits)
+
+
+def bounded(answer: Answer, digits: int = DIGITS) -> str:
+    """`<= 1.5154`: what is said of the quantity."""
+    return f"{relation(answer)} {safe_number(answer, digits)}"
 
 
 def grade(answer: Answer) -> str:
@@ -485,12 +481,7 @@ def interval(answer: Answer) -> str:
 
 def leading(answer: Answer, digits: int) -> str:
     """The number of the first line, rounded to its safe side."""
-    value = float(answer)
-    if answer.is_estimate:
-        return f"about {near(value, digits)}"
-    if answer.log_value is not None and _below_floats(answer):
-        return power_of_ten(answer.log_value, "up")
-    return rounded(value, "up" if answer.safe_end == "upper" else "down", digits)
+    return f"{'about ' if answer.is_estimate else ''}{safe_number(answer, digits)}"
 
 
 def certainty(answer: Answer) -> str:

@@ -47,8 +47,8 @@ _PYTHON = {"count": "steps", "n": "steps", "sample_rate": "rate"}
 _PYTHON |= dict.fromkeys(("order", "orders", "alpha", "epsilons"), "from")
 """The option that carries each argument of Python."""
 
-Group = Mapping[str, Sequence[tuple[str, Parameter[Any]]]]
-"""Names -> whose the parameter is, and the parameter, of each that bears the name."""
+Group = Mapping[str, Parameter[Any]]
+"""Parameters by their names."""
 
 
 class File(Text):
@@ -156,7 +156,7 @@ class Command(Record):
     @classmethod
     def groups(cls) -> dict[str, Group]:
         """Every parameter under its heading."""
-        groups: dict[str, dict[str, Sequence[tuple[str, Parameter[Any]]]]] = {}
+        groups: dict[str, dict[str, Parameter[Any]]] = {}
         if cls.plan:
             from dpacct.cli.words import noises, samplings, uses
 
@@ -167,19 +167,20 @@ class Command(Record):
                 "NAME",
                 alias="mechanism",
             )
-            groups["Noise"] = {"mechanism": [("", which)], **uses(noises().values())}
+            groups["Noise"] = {"mechanism": which, **uses(*noises().values())}
             how, ways = Steps.parameters["sampling"], samplings()
             drawn = [f"{word}: {ways[word].means}" for word in SAMPLING.choices if word in ways]
             means = "; ".join([how.means, *drawn, "none"])
-            plan = {**Steps.parameters, "sampling": how.but(means=means, alias="sampling")}
-            groups["Plan"] = {name: [("", each)] for name, each in plan.items()}
+            groups["Plan"] = {**Steps.parameters, "sampling": how.but(means=means)}
         for name, each in cls.parameters.items():
             owner = next(base for base in cls.__mro__ if vars(base).get(each.attribute) is each)
             heading = cls.headings.get(name, owner.heading)  # type: ignore[attr-defined]
-            groups.setdefault(heading, {})[name] = [("", each)]
+            groups.setdefault(heading, {})[name] = each
         if cls.plan:
-            protection = groups.setdefault("What is protected", {})
-            protection |= {name: [("", each)] for name, each in Meaning.parameters.items()}
+            groups["What is protected"] = {
+                **groups.get("What is protected", {}),
+                **Meaning.parameters,
+            }
         groups["Output"] = groups.pop("Output")
         hidden = cls.hidden()
         return {
@@ -245,8 +246,7 @@ def spelled(parameter: Parameter[Any]) -> str:
 def options(of: type[Command], groups: Mapping[str, Group]) -> Iterator[click.Parameter]:
     """The click parameters of the command."""
     for group in groups.values():
-        for name, used in group.items():
-            each = used[0][1]
+        for name, each in group.items():
             if of.is_argument(name):
                 yield click.Argument(
                     [name],
@@ -270,18 +270,12 @@ def options(of: type[Command], groups: Mapping[str, Group]) -> Iterator[click.Pa
                 how["metavar"] = each.symbol
             elif isinstance(each.domain, Word):
                 how["metavar"] = f"[{'|'.join(each.domain.choices)}]"
-            yield click.Option([*typed, name], help=_help(used), **how)
+            yield click.Option([*typed, name], help=_help(each), **how)
 
 
-def _help(used: Sequence[tuple[str, Parameter[Any]]]) -> str:
-    """The help text of an option, for each mechanism that has it."""
-    meanings: dict[str, list[str]] = {}
-    for kind, each in used:
-        meanings.setdefault(each.means, []).append(kind)
-    sentence = "; ".join(
-        f"{', '.join(kinds)}: {means}" if kinds[0] else means for means, kinds in meanings.items()
-    )
-    default = used[0][1].default
+def _help(parameter: Parameter[Any]) -> str:
+    """The help text of an option."""
+    sentence, default = parameter.means, parameter.default
     if (
         isinstance(default, Fraction | int | str)
         and not isinstance(default, bool)
@@ -298,12 +292,10 @@ class DeclaredCommand(click.Command):
         declared.name = name
         self.declared = declared
         self.groups = declared.groups()
-        listed = [each for group in self.groups.values() for each in group.items()]
-        self.every = {name: used[0][1] for name, used in listed}
+        self.every = {k: v for group in self.groups.values() for k, v in group.items()}
         self.known_as = {
             f"--{other.replace('_', '-')}": spelled(each)
-            for _, used in listed
-            for _, each in used
+            for each in self.every.values()
             for other in each.known_as
         }
         """The option here for each name that other tools give it."""

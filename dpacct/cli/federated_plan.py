@@ -10,7 +10,7 @@ from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.answer import grade, is_tight, relation
+from dpacct.answer.answer import bounded, grade, is_tight
 from dpacct.cli.screens import aligned
 from dpacct.cli.words import (
     PlanFile,
@@ -26,7 +26,7 @@ from dpacct.cli.words import (
     told_of,
 )
 from dpacct.declare.domain import POSITIVE, Word, did_you_mean, one_of
-from dpacct.declare.number import Direction, listed, rounded
+from dpacct.declare.number import down, listed, rounded, up
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable
@@ -39,8 +39,12 @@ if TYPE_CHECKING:
     from dpacct.report.document import ReportSection
 
 _NOISE = {
-    "sigma": Parameter(POSITIVE, "standard deviation / sensitivity (prifedsync: std / (2C))", "S"),
-    "noise_multiplier": Parameter(POSITIVE, "standard deviation / clip, instead of --sigma", "Z"),
+    "sigma": Parameter(
+        POSITIVE, "standard deviation / sensitivity (prifedsync: std / (2C))", "S", alias="sigma"
+    ),
+    "noise_multiplier": Parameter(
+        POSITIVE, "standard deviation / clip, instead of --sigma", "Z", alias="noise_multiplier"
+    ),
 }
 NOISE = (*_NOISE, "epsilon")
 """Ways to say how much noise there is, or what it is for."""
@@ -312,19 +316,14 @@ _DIGITS = 8
 
 def cell(answer: Answer) -> str:
     """`<= 14.523766 (>= 11.261744)`: the safe end first."""
-    if answer.value == 0.0:
-        return f"{relation(answer)} 0"
     if not math.isfinite(float(answer)):
         return "none is finite"
-    safe: Direction = "up" if answer.safe_end == "upper" else "down"
-    away: Direction = "down" if safe == "up" else "up"
-    mode = "nearest" if answer.is_estimate else safe
-    bound = f"{relation(answer)} {rounded(float(answer), mode, _DIGITS)}"
-    other = answer.lower if safe == "up" else answer.upper
+    bound = bounded(answer, _DIGITS)
+    upward = answer.safe_end == "upper"
+    other = answer.lower if upward else answer.upper
     if other is None or is_tight(answer) or answer.is_estimate:
         return bound
-    sign = ">=" if safe == "up" else "<="
-    return f"{bound} ({sign} {rounded(other, away, _DIGITS)})"
+    return f"{bound} ({f'>= {down(other, _DIGITS)}' if upward else f'<= {up(other, _DIGITS)}'})"
 
 
 def tables(rows: Sequence[Row], quantity: str) -> list[str]:

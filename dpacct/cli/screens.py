@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import (
     KNOWN,
+    bounded,
     bracket,
     certainty,
     grade,
     is_tight,
     leading,
     protected,
-    relation,
     safe_number,
 )
 from dpacct.cli import output
@@ -29,7 +29,6 @@ from dpacct.vocabulary import Strength
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.cli.words import StatedPlan
-    from dpacct.plan.node import Node
 
 WIDTH = 100
 _NAMES = {"rdp": "RDP", "clt": "the central limit"}
@@ -83,8 +82,7 @@ class Screen:
         def lines() -> list[str]:
             if not details:
                 return self.lines()
-            more = [answer_line(answer), *detail_lines(answer), *self.details]
-            return [*self.lines(), "", *more]
+            return [*self.lines(), "", *detail_lines(answer), *self.details]
 
         def quiet() -> list[str]:
             estimate = ["this is an estimate, not a bound"] if answer.is_estimate else []
@@ -205,7 +203,7 @@ def alternatives(answer: Answer, title: str = "method") -> list[str]:
     rows = [
         (
             other.method,
-            f"{relation(other)} {safe_number(other)}",
+            bounded(other),
             rounded(float(other) / float(answer), "nearest", 5) if float(answer) else "",
             grade(other),
         )
@@ -232,25 +230,15 @@ def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 
     ]
 
 
-def answer_line(answer: Answer, meaning: str = "") -> str:
-    """`epsilon = 1.51536191667   (at delta 1e-5)`."""
-    line = f"{answer.quantity} {relation(answer)} {safe_number(answer)}"
-    return f"{line}   ({meaning})" if meaning else line
-
-
 def detail_lines(answer: Answer) -> list[str]:
-    """Everything that is known about the answer beyond its number, one item to a line."""
+    """The number in full, and below it everything that is known about it, one item to a line."""
     meaning = f"adjacency {answer.adjacency}; unit {answer.unit}"
-    lines = [f"  {grade(answer)}; method {answer.method}; {meaning}"]
+    lines = [f"{answer.quantity} {bounded(answer)}"]
+    lines += [f"  {grade(answer)}; method {answer.method}; {meaning}"]
     lines += [f"  {ends}"] if (ends := bracket(answer)) else []
     if answer.tree is not None:
-        lines.append(f"  plan: {plan_line(answer.tree)}")
+        plan = str(answer.tree)  # as it would be typed in Python; a very long one is cut
+        lines.append(f"  plan: {plan if len(plan) <= 300 else f'{plan[:296]} ...'}")
     lines += [f"  basis: {source}" for source in answer.basis]
     lines += [f"  assumes: {assumption}" for assumption in answer.assumptions]
     return lines
-
-
-def plan_line(plan: Node, width: int = 300) -> str:
-    """The plan as it would be typed in Python; a very long one is cut."""
-    line = str(plan)
-    return line if len(line) <= width else line[: width - 4] + " ..."

@@ -207,13 +207,19 @@ def sizes() -> frozenset[str]:
     return frozenset(way.split()[0] for way in ways)
 
 
-def uses(of: Iterable[type[Mechanism]]) -> dict[str, list[tuple[str, Parameter[Any]]]]:
-    """The parameters of several mechanisms by their names, and whose each of them is."""
-    parameters: dict[str, list[tuple[str, Parameter[Any]]]] = {}
+@cache
+def uses(*of: type[Mechanism]) -> dict[str, Parameter[Any]]:
+    """The parameters of several mechanisms; what each means says for which of them it means so."""
+    parameters: dict[str, Parameter[Any]] = {}
+    meanings: dict[str, dict[str, list[str]]] = {}
     for kind in of:
-        for name, parameter in kind.parameters.items():
-            parameters.setdefault(name, []).append((kind.kind, parameter))
-    return parameters
+        for name, each in kind.parameters.items():
+            parameters.setdefault(name, each)
+            meanings.setdefault(name, {}).setdefault(each.means, []).append(kind.kind)
+    return {
+        name: each.but(means="; ".join(f"{', '.join(k)}: {m}" for m, k in meanings[name].items()))
+        for name, each in parameters.items()
+    }
 
 
 def is_whole(key: str) -> bool:
@@ -323,7 +329,7 @@ def _noise(
     words: Mapping[str, Any], mechanisms: Mapping[str, type[Mechanism]], call: Call
 ) -> tuple[type[Mechanism], dict[str, Any]]:
     """The mechanism that is named, else the one that the noise is of, else the Gaussian; and its noise."""
-    keys = uses(mechanisms.values())
+    keys = uses(*mechanisms.values())
     noise = {key: words[key] for key in keys if words.get(key) is not None}
     fitting = [kind for kind in mechanisms.values() if noise.keys() <= kind.parameters.keys()]
     if "mechanism" in words:
@@ -361,9 +367,8 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
     samplings()  # whose words a step may have
     if str(table.get("mechanism", "gaussian")) not in kinds():
         _plugins()
-    mechanisms = uses(kinds().values())
-    of_noise = {name: used[0][1] for name, used in mechanisms.items()}
-    declared = {**of_noise, **Steps.parameters}
+    mechanisms = uses(*kinds().values())
+    declared = {**mechanisms, **Steps.parameters}
     others = {"mechanism": "mechanism", "repeat": "steps", "inner": ""}
     said, call = texts(table, declared, place, others)
     if depth > MAX_DEPTH:
@@ -523,6 +528,6 @@ def written(words: Mapping[str, Any]) -> str:
         return f"{key} = {text if re.fullmatch(_PLAIN, text, re.ASCII) else as_toml(text)}"
 
     top = (*Target.parameters, *Meaning.parameters)
-    steps = ("mechanism", *uses(noises().values()), *Steps.parameters)
+    steps = ("mechanism", *uses(*noises().values()), *Steps.parameters)
     head = [line(key) for key in top if key in words]
     return "\n".join([*head, "", "[[step]]", *(line(key) for key in steps if key in words)]) + "\n"

@@ -51,7 +51,7 @@ class Parameter(Generic[T]):
 
     domain: what it may be.            means: what it is, in one line without a full stop.
     symbol: as papers write it.        default: what holds where it is not given; `...` if it must be.
-    alias: its name for users, where the attribute has another (`PureDP(epsilon=1).eps0`).
+    alias: its name for users, where the attribute has another (`PureDP(epsilon=1).eps0`); `name` is either.
     kw_only: False for the one that may be given by position.
     also: further spellings that are accepted.
     known_as: what other tools call it: never accepted, but answered with the right name.
@@ -68,6 +68,7 @@ class Parameter(Generic[T]):
         "known_as",
         "kw_only",
         "means",
+        "name",
         "symbol",
     )
 
@@ -85,16 +86,11 @@ class Parameter(Generic[T]):
         flag: str = "",
     ) -> None:
         self.domain, self.means, self.symbol, self.default = domain, means, symbol, default
-        self.alias, self.kw_only, self.attribute = alias, kw_only, ""
+        self.alias, self.kw_only, self.attribute, self.name = alias, kw_only, "", alias
         self.also, self.known_as, self.flag = also, known_as, flag
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.attribute = name
-
-    @property
-    def name(self) -> str:
-        """The name that users see."""
-        return self.alias or self.attribute
+        self.attribute, self.name = name, self.alias or name
 
     @property
     def required(self) -> bool:
@@ -107,8 +103,11 @@ class Parameter(Generic[T]):
 
     def but(self, **changed: Any) -> Parameter[Any]:
         """A copy of the parameter with some settings changed."""
-        kept = {name: getattr(self, name) for name in Parameter.__slots__ if name != "attribute"}
-        return Parameter(**(kept | changed))
+        kept = {name: getattr(self, name) for name in Parameter.__slots__}
+        attribute, _ = kept.pop("attribute"), kept.pop("name")
+        made: Parameter[Any] = Parameter(**(kept | changed))
+        made.__set_name__(type(self), attribute)
+        return made
 
     def optional(self) -> Parameter[T | None]:
         """A copy of the parameter that need not be given."""
@@ -194,8 +193,9 @@ class Record:
     """Base of all that is declared: checked, exact, and never changed.
 
     `ways` says which parameters go together: "sigma | noise_multiplier clip?" is two ways, the second
-    with or without a clip; after a comma stand others, independent of those. Without it all that have
-    no default must be given. None is as good as nothing: the default holds.
+    with or without a clip; after a comma stand others, independent of those; "| threshold sigma" is both
+    or neither. Without it all that have no default must be given. None is as good as nothing: the default
+    holds.
     """
 
     parameters: ClassVar[Mapping[str, Parameter[Any]]] = {}
@@ -293,7 +293,7 @@ class Record:
         typed = [name for name in means if name in stated]
         ways = [[name for name in means if name in allowed] for _, allowed in group.ways]
         leading = [
-            next(name for name in way if name in (needed or allowed))
+            next((name for name in way if name in (needed or allowed)), "")
             for way, (needed, allowed) in zip(ways, group.ways, strict=True)
         ]
         if len(ways) > 1 and not typed:

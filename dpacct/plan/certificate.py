@@ -63,13 +63,13 @@ class Certificate(Displayed):
             with Path(path).open(encoding="utf-8") as file:
                 text = file.read(_LONGEST + 1)
             contents = json.loads(text) if len(text) <= _LONGEST else None
+            if isinstance(contents, dict):
+                return cls(contents)
+            reason = "it is not a certificate"
         except (OSError, ValueError, RecursionError) as error:
-            message = f"certificate must be a file of JSON, got {shown(str(path))}"
-            raise InvalidArgument(message, argument="certificate") from error
-        if not isinstance(contents, dict):
-            message = f"certificate must be a file with one JSON object, got {shown(str(path))}"
-            raise InvalidArgument(message, argument="certificate")
-        return cls(contents)
+            reason = getattr(error, "strerror", None) or "it is not JSON"
+        message = f"certificate must be a readable file, got {shown(str(path))}: {reason}"
+        raise InvalidArgument(message, argument="certificate")
 
     def check(self, independent: bool = False) -> tuple[CheckedClaim, ...]:
         """Prove each statement again from the plan's text; the interval is proved if all of them hold.

@@ -78,45 +78,53 @@ class RegistryWord(Word):
         return super().check(name, spelling.get(str(value).strip().lower(), value), error=error)
 
 
-def _text(means: str, domain: Domain[Any] | None = None) -> Parameter[str]:
-    return Parameter(domain or Prose(), means, default="")
-
-
-def _names(means: str) -> Parameter[tuple[str, ...]]:
-    return Parameter(Names(), means, default=())
+def _text(
+    means: str, field: str = "", domain: Domain[Any] | None = None, default: Any = ""
+) -> Parameter[Any]:
+    return Parameter(domain or Prose(), means, field, default=default)
 
 
 class About(Record):
     """Free text about a deployment; what is left out is reported as not stated.
 
+    The registry's fields come first, in its order; `symbol` is each one's place in its schema.
+
     >>> About.of_table({"name": "Model A", "output": "the final model"}).output
     'the final model'
     """
 
-    name = _text("the name of the data product")
+    name = _text("the name of the data product", "basic.name")
+    curators = _text("who publishes it", "basic.data_curators", Names(), ())
+    intended_use = _text("what it is for", "basic.intended_use")
+    product = _text("the type of data product", "basic.data_product_type", RegistryWord(*PRODUCTS))
+    region = _text(
+        "what region the data describe, or whose laws apply", "basic.data_product_region"
+    )
+    description = _text("a brief description of the data product", "basic.description")
+    published = _text("when it was published", "basic.publication_date", Day())
+    sector = _text("the sector", "basic.data_product_sector", RegistryWord(*SECTORS))
+    data = _text("the data's domain", "dp_variant.data_domain")
+    unprotected = _text("what is released in the clear", "dp_variant.unprotected_quantities")
+    setting = _text("the deployment model", "deployment_model.model_name", RegistryWord(*SETTINGS))
+    release_type = _text(
+        "how often it is released", "deployment_model.release_type", RegistryWord(*RELEASES)
+    )
+    data_source = _text(
+        "whether the data change", "deployment_model.data_source_type", RegistryWord(*SOURCES)
+    )
+    access = _text(
+        "how the output is reached", "deployment_model.access_type", RegistryWord(*ACCESS)
+    )
+    post_processing = _text("what was done to the output", "accounting.post_processing")
+    justification = _text("why these parameters", "implementation.justification")
+    sources = _text("where more is said", "administrative.sources")
+    authors = _text("who filled out this record", "administrative.registry_authors", Names(), ())
     output = _text('completes "Releasing ... is"')
     unit = _text("what one unit is")
     viewer = _text("against whom the guarantee holds")
-    setting = _text("the deployment model", RegistryWord(*SETTINGS))
-    description = _text("a brief description of the data product")
-    intended_use = _text("what it is for")
-    product = _text("the type of data product", RegistryWord(*PRODUCTS))
-    region = _text("what region the data describe, or whose laws apply")
-    published = _text("when it was published", Day())
-    sector = _text("the sector", RegistryWord(*SECTORS))
-    curators = _names("who publishes it")
-    authors = _names("who filled out this record")
-    data = _text("the data's domain")
-    unprotected = _text("what is released in the clear")
     preprocessing = _text("what was computed from the data before the plan")
     tuning = _text("which runs chose hyperparameters, and on what data")
-    post_processing = _text("what was done to the output")
-    release_type = _text("how often it is released", RegistryWord(*RELEASES))
-    data_source = _text("whether the data change", RegistryWord(*SOURCES))
-    access = _text("how the output is reached", RegistryWord(*ACCESS))
     implementation = _text("what implements the mechanism")
-    justification = _text("why these parameters")
-    sources = _text("where more is said")
 
     @property
     def said(self) -> dict[str, Any]:

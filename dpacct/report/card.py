@@ -23,27 +23,8 @@ if TYPE_CHECKING:
 
 _OPEN = "to be filled in"
 _TODO = "TO BE FILLED IN"
-# Where the registry's schema has what a plan's [report] says, in the schema's order.
-_FIELDS = {
-    "basic.name": "name",
-    "basic.data_curators": "curators",
-    "basic.intended_use": "intended_use",
-    "basic.data_product_type": "product",
-    "basic.data_product_region": "region",
-    "basic.description": "description",
-    "basic.publication_date": "published",
-    "basic.data_product_sector": "sector",
-    "dp_variant.data_domain": "data",
-    "dp_variant.unprotected_quantities": "unprotected",
-    "deployment_model.model_name": "setting",
-    "deployment_model.release_type": "release_type",
-    "deployment_model.data_source_type": "data_source",
-    "deployment_model.access_type": "access",
-    "accounting.post_processing": "post_processing",
-    "implementation.justification": "justification",
-    "administrative.sources": "sources",
-    "administrative.registry_authors": "authors",
-}
+_FIELDS = {each.symbol: name for name, each in About.parameters.items() if each.symbol}
+"""The plan's [report] entry for each field of the registry's schema that has one."""
 _NEEDED = ("name", "curators", "intended_use", "region", "description", "authors")
 # The registry's tiers are of completeness.
 _SECOND = ("setting", "release_type", "data_source", "access")

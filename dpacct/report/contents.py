@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.answer import Answer
 from dpacct.answer.answer import is_bound
-from dpacct.declare.number import exact, shown, text, up
-from dpacct.errors import DpacctError, InvalidArgument, NotCertified, Unreachable, Unsupported
+from dpacct.declare.number import exact, text, up
+from dpacct.errors import DpacctError, NotCertified, Unreachable, Unsupported
 from dpacct.report.sources import CitedSource, of_answer, of_theorem, source
 
 if TYPE_CHECKING:
@@ -43,13 +43,7 @@ def answers(
     what `Node.epsilon` does.
     """
     if delta == 0:
-        if method not in ("auto", "exact"):
-            message = (
-                "method must be auto or exact at delta 0, where losses are added up, got"
-                f" {shown(method)}"
-            )
-            raise InvalidArgument(message, argument="method")
-        pure = plan.epsilon(0)
+        pure = plan.epsilon(0, method=method)
         if math.isinf(pure.value):
             raise Unreachable(*pure.notes, argument="delta")
         return must_bound(pure), ()

@@ -104,19 +104,20 @@ class Report:
         answer, others = contents.answers(plan, exact, method, guarantee)
         seen = tuple(checks)
         risks: tuple[tuple[str, Answer], ...] = ()
-        assumption_rows = rows(plan, answer.assumptions, declared=declared, checks=seen)
-        if whole or any(row.status is AssumptionStatus.VIOLATED for row in assumption_rows):
+        effects: dict[str, str] = {}
+        heard = [each.status for each in (*seen, *answer.assumptions)]
+        heard += [each.status for each in declared.values()]
+        if whole or AssumptionStatus.VIOLATED in heard:
             risks = contents.risks(answer)
             effects = contents.effects(answer, exact, quick=bool(risks))
-            assumption_rows = rows(
-                plan, answer.assumptions, declared=declared, checks=seen, effects=effects
-            )
         return cls(
             answer=answer,
             delta=exact,
             others=others,
             risks=risks,
-            assumptions=assumption_rows,
+            assumptions=rows(
+                plan, answer.assumptions, declared=declared, checks=seen, effects=effects
+            ),
             sources=merged(contents.sources(answer, others, risks)),
             about=about if isinstance(about, About) else About.of_table(about or {}),
             command=command,
@@ -198,14 +199,7 @@ class Report:
             "assumptions": [row.to_dict() for row in self.assumptions],
             "not_covered": list(uncovered(self.answer, self.about)),
             "sources": [
-                {
-                    "id": cited.citation.id,
-                    "citation": cited.citation,
-                    "use": cited.use,
-                    "theorems": list(cited.theorems),
-                    "status": cited.status,
-                    "bibtex_keys": [work.key for work in cited.works],
-                }
+                {**cited.to_dict(), "bibtex_keys": [work.key for work in cited.works]}
                 for cited in self.sources
             ],
             "reproduce": {

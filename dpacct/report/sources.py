@@ -78,6 +78,16 @@ class CitedSource:
     theorems: tuple[str, ...]
     status: str
 
+    def to_dict(self) -> dict[str, object]:
+        """Return JSON values."""
+        return {
+            "id": self.citation.id,
+            "citation": self.citation,
+            "use": self.use,
+            "theorems": list(self.theorems),
+            "status": self.status,
+        }
+
 
 def source(citation: Citation, use: str) -> CitedSource:
     """A citation with its works and the registry's verdict.

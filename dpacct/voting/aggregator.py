@@ -296,14 +296,7 @@ class GNMax(Aggregator, kind="gnmax"):
         NOISE, "standard deviation of that noise, in votes", "S1", default=None
     )
 
-    def _complaint(self) -> InvalidArgument | None:
-        if (self.threshold is None) == (self.threshold_sigma is None):
-            return None
-        lone, other = "threshold", "threshold_sigma"
-        if self.threshold is None:
-            lone, other = other, lone
-        message = f"threshold and threshold_sigma must be given together, got {lone} alone"
-        return InvalidArgument(message, argument=other)
+    ways = "sigma, | threshold threshold_sigma"
 
     @property
     def noise(self) -> CountNoise:

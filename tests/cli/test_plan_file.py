@@ -194,6 +194,6 @@ def test_the_page_lists_every_key() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert not [
         key
-        for key in (*KEYS, *kinds(), *uses(kinds().values()), *Steps.parameters, "repeat", "inner")
+        for key in (*KEYS, *kinds(), *uses(*kinds().values()), *Steps.parameters, "repeat", "inner")
         if f"`{key}`" not in page
     ]

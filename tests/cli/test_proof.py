@@ -66,7 +66,7 @@ def test_digits_are_printed() -> None:
         ("eps --sigma 1 --delta 1e-5 --digits 9 --method rdp", 2, "--digits needs --method"),
         ("eps --sigma 1 --delta 1e-5 --digits 2", 2, "from 3 to 300"),
         ("eps --sigma 1 --delta 1e-5 --certificate /no/such/place", 2, "cannot write"),
-        ("verify --certificate /no/such/file", 2, "cannot read"),
+        ("verify --certificate /no/such/file", 2, "No such file"),
         ("verify dp_fed_ls.eq15 --certificate out.json", 2, "--certificate"),
         ("delta --sigma 0.2 --rate 0.01 --steps 50 --eps 3 --method certified", 8, "withheld"),
     ],

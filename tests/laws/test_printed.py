@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.answer.answer import interval
+from dpacct.answer.answer import bounded, interval
 from dpacct.cli import screens
 from tests.cli.runner import run
 from tests.laws.catalogue import powers
@@ -90,7 +90,7 @@ def in_a_report(answer: dp.Answer) -> Ends:
 
 def in_details(answer: dp.Answer) -> Ends:
     """`epsilon <= 1.5`, and the two ends where they are told apart."""
-    sign, number = screens.answer_line(answer).split()[1:]
+    sign, number = bounded(answer).split()
     lines = "\n".join(screens.detail_lines(answer))
     ends = re.search(rf"between {NUMBER} and {NUMBER}", lines)
     if ends is None:

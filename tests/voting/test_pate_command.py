@@ -174,8 +174,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         ("--sigma 3 --delta 1e-5 --mechanism laplace", "takes --b, not --sigma"),
         ("--sigma 3 --b 2 --delta 1e-5 --mechanism laplace", "takes --b, not --sigma"),
         ("--sigma 3 --b 2 --delta 1e-5", "takes --sigma, not --b"),
-        ("--sigma 3 --delta 1e-5 --threshold 5", "must be given together, got --threshold alone"),
-        ("--sigma 3 --delta 1e-5 --threshold-sigma 5", "got --threshold-sigma alone"),
+        ("--sigma 3 --delta 1e-5 --threshold 5", "--threshold needs --threshold-sigma (standard"),
+        (
+            "--sigma 3 --delta 1e-5 --threshold-sigma 5",
+            "--threshold-sigma needs --threshold (confident",
+        ),
         ("--sigma 3 --delta 1e-5 --interactive x", "needs --threshold too"),
         (
             "--mechanism laplace --b 3 --delta 1e-5 --threshold 1 --threshold-sigma 1",

@@ -64,17 +64,7 @@ class Cite(Command):
                 }
                 for work in (*cited, itself())
             ]
-            used = [
-                {
-                    "id": s.citation.id,
-                    "citation": s.citation,
-                    "use": s.use,
-                    "theorems": list(s.theorems),
-                    "status": s.status,
-                }
-                for s in sources
-            ]
-            return {"entries": entries, "used": used}
+            return {"entries": entries, "used": [each.to_dict() for each in sources]}
 
         def lines() -> list[str]:
             in_utf8(sys.stdout)

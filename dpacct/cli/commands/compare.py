@@ -56,14 +56,14 @@ class Compare(Command):
     def _lines(
         self, answers: tuple[Answer, ...], gaps: list[float | None], stated: StatedPlan
     ) -> list[str]:
-        from dpacct.answer.answer import KNOWN, protected, relation, safe_number
+        from dpacct.answer.answer import KNOWN, bounded, protected
         from dpacct.cli.screens import aligned, in_words, labelled, noted, wrapped
 
         first = answers[0]
         rows = [
             (
                 answer.method,
-                f"{relation(answer)} {safe_number(answer)}",
+                bounded(answer),
                 "" if answer is first else "unknown" if gap is None else f"{100 * gap:+.3g} %",
                 KNOWN[answer.strength].partition(",")[0].partition(";")[0].partition(":")[0],
                 f"{1000 * answer.seconds:.1f} ms",

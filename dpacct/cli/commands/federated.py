@@ -54,13 +54,7 @@ class Federated(Command):
     @classmethod
     def groups(cls) -> dict[str, Group]:
         """The options, with the settings of all algorithms."""
-        settings = plans.settings()
-        for name, each in settings.items():
-            each.__set_name__(cls, name)
-        return {
-            "Settings": {name: [("", each)] for name, each in settings.items()},
-            **super().groups(),
-        }
+        return {"Settings": plans.settings(), **super().groups()}
 
     def answer(self) -> Result:
         """The rows of the algorithm, or of each client."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from dpacct.answer.answer import grade, relation, safe_number
+from dpacct.answer.answer import bounded, grade, safe_number
 from dpacct.cli.command import QUIET, Command, File
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.screens import aligned, of_answer
@@ -22,7 +22,6 @@ from dpacct.voting.aggregator import Aggregator, GNMax, LNMax
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.voting.cost import VotingCost
-    from dpacct.voting.sanitized import Sanitized
     from dpacct.voting.votes import Votes
 
 
@@ -163,14 +162,40 @@ class Pate(Command):
             seed=self.seed,
         )
         plain = aggregator.plan(votes.queries).epsilon(delta=self.delta)
-        about = aggregator, votes, self.delta, sanitized, plain
+        lead = min((sanitized.answer, plain), key=float)
+
+        def body() -> dict[str, Any]:  # without anything private
+            about = _about(aggregator, votes, self.delta)
+            release = {
+                "order": sanitized.order,
+                "beta": sanitized.beta,
+                "sigma": sanitized.noise,
+                "confidence": sanitized.confidence,
+                "cost": sanitized.publication,
+            }
+            costs = {
+                "data_independent": within(plain),
+                "data_dependent": within(sanitized.answer),
+                "exact": None,
+            }
+            return {**about, **costs, "private": sanitized.seeded, "release": release}
+
+        def lines() -> Iterator[str]:
+            yield from _first(lead, self.delta, aggregator, votes)
+            costs = {"for any votes": plain, "for these votes, sanitized": sanitized.answer}
+            rows = [(name, *_cells(answer)) for name, answer in costs.items()]
+            yield from aligned(("cost", "epsilon", "grade"), rows)
+            how = f"order {sanitized.order:.6g}, beta {sanitized.beta:.6g}"
+            noise = f"noise {sanitized.noise:.6g} smooth sensitivities"
+            own = f"its own Renyi cost {sanitized.publication:.6g} is included"
+            yield f"  the release: {how}, {noise}; {own}"
+            yield from _trusts(sanitized.answer, lead)
+            if float(sanitized.answer) >= float(plain):
+                yield "  it gains nothing here: publish the data-independent epsilon instead"
+
         seeded = "note: the noise was drawn from a seed, so this number protects nothing."
-        return Result(
-            lambda: _sanitized_json(*about),
-            lambda: _sanitized_lines(*about),
-            lambda: [safe_number(min((sanitized.answer, plain), key=float))],
-            notes=[seeded] if sanitized.seeded else [],
-        )
+        notes = [seeded] if sanitized.seeded else []
+        return Result(body, lines, lambda: [safe_number(lead)], notes=notes)
 
     def _check_together(self) -> None:
         """Options that need each other, and options that exclude each other."""
@@ -192,12 +217,6 @@ class Pate(Command):
                 option = self.option(name)
                 message = f"--mechanism {self.mechanism} takes --{noise}, not {option}"
                 raise Usage(message, argument=option)
-        if (self.threshold is None) != (self.threshold_sigma is None):
-            lone, other = "--threshold", "--threshold-sigma"
-            if self.threshold is None:
-                lone, other = other, lone
-            message = f"--threshold and --threshold-sigma must be given together, got {lone} alone"
-            raise Usage(message, argument=other)
         said = {name: self.values[name] for name in kind.parameters}
         return kind.read(said, self.option)
 
@@ -307,7 +326,7 @@ def _trusts(of_votes: Answer, beside: Answer) -> list[str]:
 
 
 def _cells(answer: Answer) -> tuple[str, str]:
-    return f"{relation(answer)} {safe_number(answer)}", grade(answer)
+    return bounded(answer), grade(answer)
 
 
 def _costliest(cost: VotingCost, top: int) -> list[str]:
@@ -329,46 +348,3 @@ def _costliest(cost: VotingCost, top: int) -> list[str]:
         f"costliest queries, by Renyi divergence of order {cost.order:.4g}",
         *aligned(header, rows),
     ]
-
-
-def _sanitized_json(
-    aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, independent: Answer
-) -> dict[str, Any]:
-    """The JSON object, without anything private."""
-    body = _about(aggregator, votes, delta)
-    return body | {
-        "data_independent": within(independent),
-        "data_dependent": within(sanitized.answer),
-        "exact": None,
-        "private": sanitized.seeded,
-        "release": {
-            "order": sanitized.order,
-            "beta": sanitized.beta,
-            "sigma": sanitized.noise,
-            "confidence": sanitized.confidence,
-            "cost": sanitized.publication,
-        },
-    }
-
-
-def _sanitized_lines(
-    aggregator: Aggregator, votes: Votes, delta: Fraction, sanitized: Sanitized, independent: Answer
-) -> list[str]:
-    """The lines of the sanitized result."""
-    lead = min((sanitized.answer, independent), key=float)
-    lines = _first(lead, delta, aggregator, votes)
-    lines += aligned(
-        ("cost", "epsilon", "grade"),
-        [
-            ("for any votes", *_cells(independent)),
-            ("for these votes, sanitized", *_cells(sanitized.answer)),
-        ],
-    )
-    lines += [
-        f"  the release: order {sanitized.order:.6g}, beta {sanitized.beta:.6g}, noise {sanitized.noise:.6g}"
-        f" smooth sensitivities; its own Renyi cost {sanitized.publication:.6g} is included",
-    ]
-    lines += _trusts(sanitized.answer, lead)
-    if float(sanitized.answer) >= float(independent):
-        lines.append("  it gains nothing here: publish the data-independent epsilon instead")
-    return lines

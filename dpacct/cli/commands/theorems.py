@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.cli.command import Command, Suggested
 from dpacct.cli.output import Result
-from dpacct.declare.domain import one_of
-from dpacct.declare.number import NotANumber, number, shown
+from dpacct.declare.domain import Real, one_of
+from dpacct.declare.number import shown
 from dpacct.declare.record import Parameter, Several, Switch, Usage
-from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -232,10 +231,5 @@ def _pair(text: str) -> tuple[str, Fraction | int | tuple[Fraction | int, ...]]:
 
 
 def _number(name: str, text: str) -> Fraction | int:
-    try:
-        value = number(text)
-    except NotANumber as error:
-        raise InvalidArgument(
-            f"{name} must be a number, got {shown(text, 40)}, {error}", argument=name
-        ) from None
+    value = Real(as_float=False).check(name, text)
     return value.numerator if value.denominator == 1 else value

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
@@ -16,13 +14,10 @@ from dpacct.cli.output import ExitStatus, Result, note
 from dpacct.declare.domain import SEED, STEPS
 from dpacct.declare.number import down, up
 from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
-from dpacct.errors import NotCertified
+from dpacct.errors import InvalidArgument, NotCertified
 
 if TYPE_CHECKING:
     from dpacct.papers.verify import VerifyReport
-
-
-_LONGEST = 20_000_000  # characters of a certificate; a long one has 10^5
 
 
 class Verify(Command):
@@ -81,9 +76,13 @@ class Verify(Command):
             return self._searched()
         if self.names:
             raise Usage("--certificate stands alone; leave the names out", argument="--certificate")
+        from dpacct.plan.certificate import Certificate
         from dpacct.proof.check import about, check
 
-        parsed = _certificate(certificate)
+        try:
+            parsed = Certificate.read(certificate).contents
+        except InvalidArgument as error:
+            raise Usage(f"--{error.message}", argument="--certificate") from error
         statements = check(parsed, independent=self.independent)
         holds = all(fine for _, fine in statements)
         body = {
@@ -147,24 +146,6 @@ class Verify(Command):
         elif unjudged or not any(report.checked for report in reports):
             status = ExitStatus.NOT_JUDGED
         return Result(lambda: body, lines, lines, status=status)
-
-
-def _certificate(path: str) -> Any:
-    """The JSON of a certificate file.
-
-    Raises `Usage` where it cannot be read, or is not JSON.
-    """
-    try:
-        with Path(path).open(encoding="utf-8") as file:
-            text = file.read(_LONGEST + 1)
-        if len(text) > _LONGEST:
-            message = f"--certificate: {path[:80]!r} is longer than {_LONGEST} characters"
-            raise Usage(message, argument="--certificate")
-        return json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or "it is not JSON"
-        message = f"--certificate: cannot read {path[:80]!r}: {reason}"
-        raise Usage(message, argument="--certificate") from error
 
 
 def _summed(count: int, surprising: Sequence[str], unjudged: Sequence[str]) -> str:
