@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.staircase import Staircase as Staircase
     from dpacct.plan.adaptive import Filter as Filter
     from dpacct.plan.adaptive import Odometer as Odometer
-    from dpacct.plan.certificate import Certificate as Certificate
-    from dpacct.plan.certificate import certificate as certificate
+    from dpacct.plan.certified import Certificate as Certificate
+    from dpacct.plan.certified import certificate as certificate
     from dpacct.plan.group import Group as Group
     from dpacct.plan.node import Node as Node
     from dpacct.plan.node import from_dict as from_dict
@@ -88,7 +88,7 @@ _HOMES = {
     "answer.table": ("Table", "table"),
     "auditing.audit": ("Audit", "AuditBound", "audit"),
     "plan.adaptive": ("Filter", "Odometer"),
-    "plan.certificate": ("Certificate", "certificate"),
+    "plan.certified": ("Certificate", "certificate"),
     "plan.group": ("Group",),
     "plan.parallel": ("Parallel",),
     "errors": (

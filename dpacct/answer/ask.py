@@ -20,7 +20,7 @@ from dpacct.citations import ADDED, PURE
 from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter, Record
-from dpacct.declare.words import EFFORT, MOST_EFFORT, PROOF_DIGITS
+from dpacct.declare.words import DIGITS, EFFORT, MOST_EFFORT, PROOF_DIGITS
 from dpacct.errors import DpacctError, InvalidArgument, NotCertified, OutsideDomain, Unsupported
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from dpacct.plan.certified import Proven
     from dpacct.plan.node import Node
 
-DIGITS = 12
-"""Digits of a proof, unless more are asked for."""
 COMPARED = ("exact", "balle_wang.theorem8", "rdp", "rdp-mironov", "clt")
 """The methods that stand beside an answer, the strongest first; the lattice, which takes a second in a
 calibration, only in `compare`."""
@@ -59,19 +57,17 @@ def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     def asked(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         import numpy as np
 
+        def withhold(what: str, flag: int) -> None:  # called with the floating-point error's name
+            raise NotCertified(f"the answer is withheld: {what} on the way to it")
+
         try:
-            with np.errstate(all="call", under="ignore", call=_withhold):
+            with np.errstate(all="call", under="ignore", call=withhold):
                 return question(*args, **kwargs)
         except (ArithmeticError, MemoryError) as error:
             message = "its numbers are outside the range of double precision and of this engine"
             raise NotCertified(f"the answer is withheld: {message}") from error
 
     return asked
-
-
-def _withhold(what: str, flag: int) -> None:
-    """NumPy's error callback, called with its name for the floating-point error."""
-    raise NotCertified(f"the answer is withheld: {what} on the way to it")
 
 
 class Question(Record, ABC):
@@ -381,6 +377,14 @@ def alternatives(question: Question, plan: Any, *, but: str = "") -> tuple[Answe
     return tuple(answer for answer in answers if answer.method != but)
 
 
+def either(who: str, delta: Any, epsilon: Any) -> tuple[type[Epsilon | Delta], Any]:
+    """The question of the one that is given, and where; raises `InvalidArgument` for none or both."""
+    if (delta is None) == (epsilon is None):
+        got = "neither" if delta is None else "both"
+        raise InvalidArgument(f"{who} takes either delta or epsilon, got {got}", argument="delta")
+    return (Epsilon, delta) if epsilon is None else (Delta, epsilon)
+
+
 def compare(
     plan: Node,
     *,
@@ -389,18 +393,13 @@ def compare(
     adjacency: Adjacency | str | None = None,
 ) -> tuple[Answer, ...]:
     """See `Node.compare`."""
-    if (delta is None) == (epsilon is None):
-        got = "neither" if delta is None else "both"
-        raise InvalidArgument(f"compare takes either delta or epsilon, got {got}", argument="delta")
     from dpacct.plan.routes import ROUTES
 
+    kind, at = either("compare", delta, epsilon)
     answers = []
     for name in ROUTES:
         try:
-            if delta is not None:
-                answers.append(plan.epsilon(delta, method=name, adjacency=adjacency))
-            elif epsilon is not None:
-                answers.append(plan.delta(epsilon, method=name, adjacency=adjacency))
+            answers.append(ask(kind(at), plan, method=name, adjacency=adjacency))
         except Unsupported as refusal:
             last = refusal
     if not answers:

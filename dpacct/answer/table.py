@@ -9,10 +9,10 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.ask import Delta, Epsilon, ask, listed
+from dpacct.answer.ask import ask, either, listed
 from dpacct.declare.number import Direction, Number, number, rounded, text
 from dpacct.declare.words import EFFORT, hinting
-from dpacct.errors import DpacctError, InvalidArgument
+from dpacct.errors import DpacctError
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
@@ -110,12 +110,8 @@ def table(
     one   0.1      exact   0.1812692469  0.1812692469  0.181269247   two-sided  converged
     one   0.1      rdp     0.2021715703                0.2021715704  upper      bound
     """
-    if (delta is None) == (epsilon is None):
-        got = "neither" if delta is None else "both"
-        raise InvalidArgument(f"table takes either delta or epsilon, got {got}", argument="delta")
-    asked, kind, targets = (
-        ("delta", Epsilon, delta) if epsilon is None else ("epsilon", Delta, epsilon)
-    )
+    kind, targets = either("table", delta, epsilon)
+    (asked,) = kind.parameters
     questions = [kind(value) for value in (listed(targets) or ([targets], ()))[0]]
     named = dict(plans) if isinstance(plans, Mapping) else {}
     if not isinstance(plans, Mapping):

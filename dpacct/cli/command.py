@@ -16,6 +16,7 @@ from dpacct.declare.domain import Domain, Flag, Integer, Real, Text, Word
 from dpacct.declare.number import shown, text
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Record, Several, Switch, Usage
 from dpacct.declare.words import (
+    DIGITS,
     EFFORT,
     METHOD_NAMES,
     MOST_EFFORT,
@@ -452,7 +453,7 @@ class AskedOfPlan(AnswerCommand):
 
     def ask(self, question: Question, plan: Any, *, beside: bool) -> Answer:
         """The answer, with its certificate written on request; `beside` adds the other methods' answers."""
-        from dpacct.answer.ask import DIGITS, alternatives, ask
+        from dpacct.answer.ask import alternatives, ask
         from dpacct.cli.output import as_text, write_file
 
         option = (

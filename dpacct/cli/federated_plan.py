@@ -93,6 +93,9 @@ def option(name: str) -> str:
 
 def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The settings in a file's table; raises `InvalidArgument`."""
+    if table.keys() & {"step", "plan"}:
+        message = f"{name} is a plan of steps, which dpacct compose and dpacct report read"
+        raise Usage(message, argument="PLAN")
     said, call = texts(table, keys(), name, _ELSEWHERE)
     told_of(table, name)
     with at(name):
@@ -193,8 +196,7 @@ _VIEWERS = {
 def read_stated(path: str, client: str | None = None) -> PlanFile:
     """The plan of a file, of steps or of `dpacct federated`; `client` chooses one of udp-fl's.
 
-    Raises:
-        InvalidArgument: the file cannot be read or is no plan, says no noise, or names no such client.
+    Raises `InvalidArgument` where it cannot be read or is no plan, says no noise, or has no such client.
     """
     text, name = contents(path), file_name(path)
     table = {} if text.lstrip().startswith("{") else table_of(text, name)

@@ -117,7 +117,7 @@ def _usage(error: click.ClickException) -> Failure:
     where = "dpacct" if context is None else context.command_path
     argument, message = None, error.format_message()
     if isinstance(error, click.NoSuchOption) and context is not None:
-        argument = error.option_name
+        argument = error.option_name[:40]
         message = f"{where} has no option {argument}{_meant(argument, context.command)}"
     elif isinstance(error, click.BadOptionUsage):
         argument = error.option_name
@@ -210,11 +210,7 @@ def note(line: str) -> None:
 
 
 def write_file(content: bytes, path: str, option: str = "--output") -> None:
-    """Write a file atomically; `option` names it in errors.
-
-    Raises:
-        InvalidArgument: the file cannot be written.
-    """
+    """Write a file atomically; raises `Usage` where that is not possible, with the option's name."""
     from pathlib import Path
 
     try:
@@ -234,11 +230,7 @@ def write_file(content: bytes, path: str, option: str = "--output") -> None:
 
 
 def must_be_finite(answer: Answer) -> Answer:
-    """The answer; raises `Unreachable` if it is infinite, which is no guarantee.
-
-    Raises:
-        InvalidArgument: with the exit code of an unreachable target.
-    """
+    """The answer; raises `Unreachable` if it is infinite, which is no guarantee."""
     if math.isfinite(float(answer)):
         return answer
     raise Unreachable(f"no finite {answer.quantity} holds for this plan at this target")
@@ -251,11 +243,7 @@ FILES = (*PICTURES, ".csv", ".json")
 
 
 def writable(output: str) -> Path:
-    """The path, after checking its suffix and folder before any work is done.
-
-    Raises:
-        InvalidArgument: another suffix, or no such folder.
-    """
+    """The path; before any work is done, raises `Usage` for another suffix, or a folder that is not there."""
     from pathlib import Path
 
     path = Path(output)
@@ -274,11 +262,7 @@ def write(
     csv: Callable[[], str],
     picture: Callable[[], tuple[Figure, str]],
 ) -> None:
-    """Write a result in the form that the suffix says: its JSON, its CSV, or a figure with its title.
-
-    Raises:
-        InvalidArgument: the file cannot be written.
-    """
+    """Write a result in the form that the suffix says: its JSON, its CSV, or a figure with its title."""
     suffix = path.suffix.lower()
     if suffix in PICTURES:
         from dpacct.report.plots.style import to_bytes

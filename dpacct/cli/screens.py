@@ -100,12 +100,6 @@ def of_answer(answer: Answer, asked: Mapping[str, Fraction]) -> Screen:
     return Screen(answer, head, certainty(answer), asked=asked)
 
 
-def of_eps0(answer: Answer, target: str) -> Screen:
-    """The largest epsilon that a client's own randomiser may have."""
-    said = "a bound from a theorem: this eps0 meets the target; a larger one may meet it too"
-    return Screen(answer, f"eps0 {leading(answer, 4)}    for {target}", said)
-
-
 def of_noise(answer: Answer, target: str, stated: StatedPlan) -> Screen:
     """The noise that training libraries take leads; sigma stands in the details."""
     kind, shown, name = stated.kind, answer, answer.quantity

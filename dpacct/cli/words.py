@@ -14,7 +14,7 @@ from operator import add
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpacct.declare.domain import PURE_DELTA, Integer, Word, did_you_mean, one_of
+from dpacct.declare.domain import PURE_DELTA, Word, did_you_mean, one_of
 from dpacct.declare.number import shown
 from dpacct.declare.number import text as exact_text
 from dpacct.declare.record import Call, Exclusive, Maybe, Parameter, Record, Usage
@@ -55,11 +55,7 @@ def file_name(path: str) -> str:
 
 
 def contents(path: str) -> str:
-    """The text of a file, or of standard input if the path is "-".
-
-    Raises:
-        InvalidArgument: the file cannot be read.
-    """
+    """The text of a file, or of standard input if the path is "-"; raises `Usage`."""
     try:
         if path == "-":
             content = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -80,8 +76,7 @@ def contents(path: str) -> str:
 def table_of(text: str, name: str) -> Mapping[str, Any]:
     """The table that the text of a file is; `name` is what sentences call the file.
 
-    Raises:
-        InvalidArgument: it is not TOML, or lacks what shall be replaced.
+    Raises `InvalidArgument` where it is not TOML, or lacks what shall be replaced.
     """
     import tomllib  # some milliseconds that a command without a file has no use for
 
@@ -222,13 +217,6 @@ def uses(*of: type[Mechanism]) -> dict[str, Parameter[Any]]:
     }
 
 
-def is_whole(key: str) -> bool:
-    """Return whether a key of a step takes whole numbers only."""
-    declared = [kind.parameters.get(key) for kind in kinds().values()]
-    declared.append(Steps.parameters.get("steps" if key == "repeat" else key))
-    return any(each is not None and isinstance(each.domain, Integer) for each in declared)
-
-
 ONCE, ANYBODY = Steps.read({}, str), Meaning.read({}, str)
 
 
@@ -260,7 +248,7 @@ def repeated(
         if count is None:
             who.check_count(times, call)
         node = who.steps(release, times)
-    return node.under(meaning.adjacency, unit=meaning.unit or "") if meaning.settings else node
+    return node.under(meaning.adjacency, unit=meaning.unit or "")
 
 
 class StatedPlan(NamedTuple):
@@ -307,7 +295,8 @@ def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -
     kind, noise = _noise(words, noises(), call)
     clip = None
     if seeks_noise:
-        beside = {name.rstrip("?") for name in _way(kind)}
+        ways = [way.split() for way in (kind.ways or " ".join(kind.parameters)).split("|")]
+        beside = {name.rstrip("?") for way in ways if kind.sought in way for name in way}
         clip = noise.get("clip")
         noise = {key: value for key, value in noise.items() if key in beside}
         noise = {key: kind.parameters[key].domain.check(call(key), noise[key]) for key in noise}
@@ -317,12 +306,6 @@ def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -
     if who is not None and who.unit is not None and meaning.unit is None:
         meaning = meaning.but(unit=str(who.unit))
     return StatedPlan(kind, noise, steps, meaning, call, clip)
-
-
-def _way(kind: type[Mechanism]) -> list[str]:
-    """The way to state a mechanism that begins with what is sought."""
-    ways = [way.split() for way in kind.ways.split("|")] if kind.ways else [list(kind.parameters)]
-    return next(way for way in ways if kind.sought in way)
 
 
 def _noise(
@@ -366,7 +349,10 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
     table = as_table(step, place)
     samplings()  # whose words a step may have
     if str(table.get("mechanism", "gaussian")) not in kinds():
-        _plugins()
+        from dpacct.mechanisms import load_plugins
+
+        load_plugins()  # another package may have it
+        kinds.cache_clear()
     mechanisms = uses(*kinds().values())
     declared = {**mechanisms, **Steps.parameters}
     others = {"mechanism": "mechanism", "repeat": "steps", "inner": ""}
@@ -386,14 +372,6 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
             node = kind.read(noise, call)
         steps = Steps.read({key: said[key] for key in Steps.parameters if key in said}, call)
         return repeated(node, steps, ANYBODY, call)
-
-
-def _plugins() -> None:
-    """Load mechanisms of other packages, for a name that dpacct does not know."""
-    from dpacct.mechanisms import load_plugins
-
-    load_plugins()
-    kinds.cache_clear()
 
 
 def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:

@@ -27,12 +27,10 @@ class Domain(Generic[T_co]):
         """The accepted values in words: "a number above 0"."""
         raise InvalidArgument(f"{type(self).__name__} must say what it accepts")
 
-    def check(
-        self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
-    ) -> T_co:
+    def check(self, name: str, value: object) -> T_co:
         """The value, made exact; `name` is what the reader calls it: rate, --rate.
 
-        Raises `InvalidArgument` for what is not of this kind at all, `error` for what is out of range.
+        Raises `InvalidArgument` for anything else.
         """
         raise self.refusal(name, value)
 
@@ -232,13 +230,8 @@ class Integer(_Interval[int]):
         typical: tuple[float, float] | None = None,
         as_float: bool = True,
     ) -> None:
-        finite: dict[tuple[bool, bool], Closed] = {
-            (False, False): "neither",
-            (True, False): "left",
-            (False, True): "right",
-            (True, True): "both",
-        }
-        closed = closed or finite[lower != -math.inf, upper != math.inf]
+        usual: tuple[Closed, ...] = ("neither", "left", "right", "both")  # the finite ends
+        closed = closed or usual[(lower != -math.inf) + 2 * (upper != math.inf)]
         super().__init__(lower, upper, closed, typical=typical, as_float=as_float)
         self._surely = self._plain_range()
 
@@ -311,24 +304,21 @@ class Word(Domain[str]):
         """The choices."""
         return f"one of {one_of(self.choices)}"
 
-    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+    def check(self, name: str, value: object) -> str:
         """The word itself; a near miss is answered with the word it resembles."""
         if isinstance(value, str) and str(value) in self.choices:
             return str(value)
         hint = did_you_mean(str(value), self.choices, self.also)
-        got = repr(str(value)[:40])
-        raise error(f"{name} must be {self.words}, got {got}{hint}", argument=name)
+        message = f"{name} must be {self.words}, got {str(value)[:40]!r}{hint}"
+        raise InvalidArgument(message, argument=name)
 
 
 class Text(Domain[str]):
     """Any text, such as the name of a file."""
 
-    @property
-    def words(self) -> str:
-        """The words "a text"."""
-        return "a text"
+    words = "a text"
 
-    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+    def check(self, name: str, value: object) -> str:
         """The text itself; raises `InvalidArgument` for anything else."""
         if not isinstance(value, str):
             raise self.refusal(name, value)
@@ -338,14 +328,9 @@ class Text(Domain[str]):
 class Flag(Domain[bool]):
     """A switch."""
 
-    @property
-    def words(self) -> str:
-        """Both of its positions."""
-        return "true or false"
+    words = "true or false"
 
-    def check(
-        self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
-    ) -> bool:
+    def check(self, name: str, value: object) -> bool:
         """The value itself; raises `InvalidArgument` for anything else."""
         if not isinstance(value, bool):
             raise self.refusal(name, value)

@@ -168,22 +168,15 @@ class _Signature:
     def __get__(self, record: object, owner: type[Record]) -> inspect.Signature:
         if record is not None or not owner.parameters:
             raise AttributeError("__signature__")
-        import inspect
+        from inspect import Parameter as Argument
+        from inspect import Signature
 
-        kinds = {
-            True: inspect.Parameter.KEYWORD_ONLY,
-            False: inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        }
-        return inspect.Signature(
-            [
-                inspect.Parameter(
-                    name,
-                    kinds[each.kw_only],
-                    default=inspect.Parameter.empty if each.required else each.default,
-                )
-                for name, each in owner.parameters.items()
-            ]
-        )
+        made = []
+        for name, each in owner.parameters.items():
+            kind = Argument.KEYWORD_ONLY if each.kw_only else Argument.POSITIONAL_OR_KEYWORD
+            default = Argument.empty if each.required else each.default
+            made.append(Argument(name, kind, default=default))
+        return Signature(made)
 
 
 @dataclass_transform(
@@ -281,7 +274,8 @@ class Record:
         who = type(self).__name__
         for name in values:
             if name not in self.parameters:
-                hint = did_you_mean(name, self.parameters, _known_as(self.parameters))
+                known_as = {k: n for n, each in self.parameters.items() for k in each.known_as}
+                hint = did_you_mean(name, self.parameters, known_as)
                 raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=call(name))
         for group in self._groups:
             if not group.fit(stated & group.names):
@@ -347,11 +341,6 @@ class Record:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={_written(value)}" for name, value in self.settings.items())
         return f"{type(self).__name__}({inside})"
-
-
-def _known_as(parameters: Mapping[str, Parameter[Any]]) -> dict[str, str]:
-    """Return the parameter here for each name that other tools give it."""
-    return {other: name for name, each in parameters.items() for other in each.known_as}
 
 
 class _Fits(NamedTuple):

@@ -240,3 +240,5 @@ MOST_EFFORT = Real(0, math.inf, "left")
 """An effort, in seconds."""
 PROOF_DIGITS = Integer(3, 300)
 """Digits that a proof may be asked for."""
+DIGITS = 12
+"""Digits of a proof, unless more are asked for: a relative width of 1e-12."""

@@ -9,7 +9,7 @@ from typing import Any, Self
 from dpacct.declare.domain import Domain, Word, did_you_mean
 from dpacct.declare.number import shown
 from dpacct.declare.record import Parameter, Record
-from dpacct.errors import DpacctError, InvalidArgument
+from dpacct.errors import InvalidArgument
 
 # The words of the registry's schema (opendp/deployments-registry-data, schemas/deployments-schema.yaml).
 PRODUCTS = (
@@ -29,7 +29,7 @@ class Prose(Domain[str]):
 
     words = f"a text of at most {_LONGEST} characters"
 
-    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+    def check(self, name: str, value: object) -> str:
         """The text without blanks around it; TOML has dates of its own."""
         if isinstance(value, date):
             return value.isoformat()
@@ -43,9 +43,9 @@ class Day(Prose):
 
     words = "a date as YYYY-MM-DD"
 
-    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+    def check(self, name: str, value: object) -> str:
         """The date as it was written."""
-        text = super().check(name, value, error=error)
+        text = super().check(name, value)
         try:
             if text:
                 date.fromisoformat(text)
@@ -59,23 +59,21 @@ class Names(Domain[tuple[str, ...]]):
 
     words = "a list of names"
 
-    def check(
-        self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
-    ) -> tuple[str, ...]:
+    def check(self, name: str, value: object) -> tuple[str, ...]:
         """The checked names."""
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple):
             raise self.refusal(name, value)
-        return tuple(Prose().check(name, each, error=error) for each in listed)
+        return tuple(Prose().check(name, each) for each in listed)
 
 
 class RegistryWord(Word):
     """One of the registry's words, in any case."""
 
-    def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> str:
+    def check(self, name: str, value: object) -> str:
         """The registry's own spelling."""
         spelling = {word.lower(): word for word in self.choices}
-        return super().check(name, spelling.get(str(value).strip().lower(), value), error=error)
+        return super().check(name, spelling.get(str(value).strip().lower(), value))
 
 
 def _text(

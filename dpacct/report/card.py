@@ -160,14 +160,14 @@ def _mapping(
         elif isinstance(value, list | tuple):
             yield f"{margin}{key}:{remark}"
             yield from (f"{margin}  - {_scalar(scalar)}" for scalar in value)
-        elif isinstance(value, str) and "\n" in value and _can_be_block(value):
+        elif isinstance(value, str) and _is_block(value):
             yield f"{margin}{key}: |{remark}"
             yield from ((margin + "  " + line).rstrip() for line in value.splitlines())
         else:
             yield f"{margin}{key}: {_scalar(value)}{remark}"
 
 
-def _can_be_block(text: str) -> bool:
+def _is_block(text: str) -> bool:
     """Return whether a literal block gives the text back: no odd line ends, no leading blank, no tabs."""
     plain = all(letter == "\n" or letter.isprintable() for letter in text)
     return plain and text.strip() != "" and text == text.strip() + "\n"

@@ -98,7 +98,11 @@ class Report:
         Traceback (most recent call last):
         dpacct.errors.InvalidArgument: plan must declare its unit ...
         """
-        must_declare(plan)
+        for name, value in (("unit", plan.facts.unit), ("adjacency", plan.facts.declared)):
+            if value is None:
+                message = f"plan must declare its {name}, which no report leaves to a default:"
+                message += f" plan.under(...) with {name} {_DECLARE[name]}"
+                raise InvalidArgument(message, argument=name)
         exact = PURE_DELTA.check("delta", delta)
         declared = read_declared(assumptions or {})
         answer, others = contents.answers(plan, exact, method, guarantee)
@@ -151,8 +155,13 @@ class Report:
         wrong = self.violated
         if not wrong:
             return ()
-        violations = [f"{row.text} ({row.evidence}); so {row.effect}." for row in wrong]
-        return (caveat(len(wrong)), *(f"Violated: {violation}" for violation in violations))
+        how = "one of its assumptions is"
+        if len(wrong) > 1:
+            how = f"{len(wrong)} of its assumptions are"
+        caveat = f"The guarantee below does not hold: {how} violated."
+        caveat += " It is what would hold if they were true."
+        violations = (f"Violated: {row.text} ({row.evidence}); so {row.effect}." for row in wrong)
+        return (caveat, *violations)
 
     def __repr__(self) -> str:
         return f"<Report: {' '.join((*self.warnings, self.statement))}>"
@@ -226,16 +235,6 @@ class Report:
         return bibtex(works(self.sources)) + "\n"
 
 
-def must_declare(plan: Node) -> None:
-    """Raise `InvalidArgument` unless the plan declares its adjacency and unit."""
-    facts = plan.facts
-    for name, value in (("unit", facts.unit), ("adjacency", facts.declared)):
-        if value is None:
-            message = f"plan must declare its {name}, which no report leaves to a default:"
-            message += f" plan.under(...) with {name} {_DECLARE[name]}"
-            raise InvalidArgument(message, argument=name)
-
-
 def _answer(answer: Answer) -> dict[str, Any]:
     """An answer without its plan and assumptions, which the report states once."""
     fields = replace(answer, tree=None, alternatives=()).to_dict()
@@ -272,12 +271,6 @@ def statement(answer: Answer, delta: Fraction, about: About, *, holds: bool = Tr
         f"{unit}-level under {answer.adjacency} adjacency ({neighbours}{whose}), for "
         f"{phrase(answer.tree)}; the epsilon is {_GRADES[answer.strength]} (dpacct {version()})."
     )
-
-
-def caveat(violated: int) -> str:
-    """The warning above a statement some of whose assumptions are violated."""
-    how = "one of its assumptions is" if violated == 1 else f"{violated} of its assumptions are"
-    return f"The guarantee below does not hold: {how} violated. It is what would hold if they were true."
 
 
 def version() -> str:
@@ -329,7 +322,11 @@ def _document(report: Report) -> ReportDocument:
         *report.sections,
         _numbers(report),
         _pictures(report),
-        _mechanism(report),
+        ReportSection(
+            title="Mechanism",
+            paragraphs=("What is accounted, from the outside in; equal releases are merged.",),
+            tree=branches(report.plan),
+        ),
         _assumptions(report),
         ReportSection(title="What is not covered", items=uncovered(report.answer, report.about)),
         _sources(report),
@@ -369,7 +366,14 @@ def _numbers(report: Report) -> ReportSection:
     rows += [("delta", up(report.delta, DIGITS), "chosen", "", "")]
     rows += [_row(name, risk, "attack success", SHORT) for name, risk in report.risks]
     for other in report.others:
-        role = "another bound" if is_bound(other) else f"{NO_GUARANTEE}: {_why(other)}"
+        role = "another bound"
+        if not is_bound(other):
+            why = "no upper end is known"
+            if other.strength is Strength.PUBLISHED:
+                why = "as a paper prints it, not verified"
+            elif other.is_estimate:
+                why = "an estimate, which may lie below the truth"
+            role = f"{NO_GUARANTEE}: {why}"
         rows.append(_row("epsilon", other, role))
     paragraphs = [
         f"Adjacency {answer.adjacency}, unit {answer.unit}."
@@ -399,15 +403,6 @@ def _row(name: str, answer: Answer, role: str, digits: int = DIGITS) -> tuple[st
     )
 
 
-def _why(answer: Answer) -> str:
-    """Say why a number is not a guarantee."""
-    if str(answer.strength) == "published":
-        return "as a paper prints it, not verified"
-    if str(answer.strength) == "estimate" or str(answer.side) == "none":
-        return "an estimate, which may lie below the truth"
-    return "no upper end is known"
-
-
 def _pictures(report: Report) -> ReportSection | None:
     """The privacy profile and the attacker's best, where the plan's curve is quickly computed."""
     if not report.risks:
@@ -433,14 +428,6 @@ def _pictures(report: Report) -> ReportSection | None:
             (profile.to_svg(), f"The privacy profile: {every}. {where}"),
             (attack.to_svg(), f"What any membership attack can achieve: {reach}."),
         ),
-    )
-
-
-def _mechanism(report: Report) -> ReportSection:
-    return ReportSection(
-        title="Mechanism",
-        paragraphs=("What is accounted, from the outside in; equal releases are merged.",),
-        tree=branches(report.plan),
     )
 
 

@@ -95,9 +95,7 @@ class Check(Command):
             message = "give what to check: --max-eps, --max-delta, --ledger or --against"
             raise Usage(message, argument="--max-eps")
         file = read_stated(self.plan_file, self.client)
-        node = file.node
-        if self.adjacency is not None or self.unit is not None:
-            node = node.under(self.adjacency, unit=self.unit or "")
+        node = file.node.under(self.adjacency, unit=self.unit or "")
         delta = next((d for d in (self.delta, file.delta, self.max_delta) if d is not None), None)
         if delta is None:
             name = file_name(self.plan_file)
@@ -106,7 +104,12 @@ class Check(Command):
             )
             raise Usage(message, argument="--delta")
         answer = _guarantee(file, node, delta)
-        findings = [*self._limits(answer, delta), *_violations(file)]
+        findings = [*self._limits(answer, delta)]
+        for name, declared in file.assumptions.items():
+            if declared.status is AssumptionStatus.VIOLATED:
+                words = declared.evidence or "the plan says so"
+                said = f"{name} is violated: {words}"
+                findings.append(CheckResult("assumptions", False, said, violates=True))
         if self.ledger is not None:
             findings += [
                 CheckResult("ledger", not broken, f"{each.text}: {each.source}", violates=broken)
@@ -160,14 +163,6 @@ def _guarantee(file: PlanFile, node: Node, delta: Fraction) -> Answer:
     return must_bound(must_be_finite(answer))
 
 
-def _violations(file: PlanFile) -> Iterator[CheckResult]:
-    """The assumptions that the plan itself declares violated."""
-    for name, declared in file.assumptions.items():
-        if declared.status is AssumptionStatus.VIOLATED:
-            words = declared.evidence or "the plan says so"
-            yield CheckResult("assumptions", False, f"{name} is violated: {words}", violates=True)
-
-
 def _drift(path: str, node: Node, answer: Answer, delta: Fraction) -> Iterator[CheckResult]:
     """Check that a report or an answer is about this plan and states no smaller epsilon."""
     from dpacct import from_dict
@@ -189,9 +184,8 @@ def _drift(path: str, node: Node, answer: Answer, delta: Fraction) -> Iterator[C
         yield CheckResult(
             "against", False, f"{name} reports an assumption as violated", violates=True
         )
-    ours = {"adjacency": str(answer.adjacency), "unit": str(answer.unit)}
-    plain = {"adjacency": answer.adjacency, "unit": answer.unit}
-    same = plan.under(of["adjacency"], unit=of["unit"]) == node.under(**plain)
+    ours: dict[str, Any] = {"adjacency": answer.adjacency, "unit": answer.unit}
+    same = plan.under(**of) == node.under(**ours)
     yield CheckResult("plan", same, f"the plan is {'' if same else 'not '}the one of {name}")
     for word, value in (*ours.items(), ("delta", delta)):
         theirs = asked if word == "delta" else of[word]

@@ -12,7 +12,6 @@ from dpacct.declare.number import shown
 from dpacct.declare.record import Maybe, Parameter, Several, Usage
 
 if TYPE_CHECKING:
-    from dpacct.answer import Answer
     from dpacct.report.sources import CitedSource
 
 _SUFFIXES = (".toml", ".json")
@@ -78,6 +77,7 @@ def _sources(word: str) -> list[CitedSource]:
     from dpacct.bibliography import reference
     from dpacct.bibliography import works as bibliography
     from dpacct.citations import Citation, by_id
+    from dpacct.mechanisms.gaussian import Gaussian
     from dpacct.papers.registry import UnknownName, ids, named, papers
     from dpacct.plan.routes import OFFERED
     from dpacct.report.sources import of_answer, of_paper, of_theorem, source
@@ -89,7 +89,8 @@ def _sources(word: str) -> list[CitedSource]:
     if word in ids():
         return of_theorem(word, "the theorem")
     if word in OFFERED:
-        return of_answer(_example(word), f"method {word}")
+        example = (Gaussian(sigma=1) * 2).epsilon(delta="1e-5", method=word)
+        return of_answer(example, f"method {word}")
     if word in bibliography():
         return [source(reference(word), "the work")]
     try:
@@ -117,10 +118,3 @@ def _plan(path: str) -> list[CitedSource]:
         answer = file.node.delta(epsilon=1 if file.epsilon is None else file.epsilon)
     mechanisms = [source(citation, "the mechanism") for citation in file.node.citations()]
     return of_answer(answer, "epsilon") + mechanisms
-
-
-def _example(method: str) -> Answer:
-    """An answer by this method for a sample plan, to read its basis from."""
-    import dpacct as dp
-
-    return (dp.Gaussian(sigma=1) * 2).epsilon(delta="1e-5", method=method)

@@ -48,9 +48,7 @@ class ComposeCommand(AnswerCommand):
         from dpacct.cli.words import read_plan
 
         file = read_plan(self.plan_file)
-        node = file.node
-        if self.adjacency is not None or self.unit is not None:
-            node = node.under(self.adjacency, unit=self.unit or "")
+        node = file.node.under(self.adjacency, unit=self.unit or "")
         epsilon, delta = self.epsilon, self.delta
         if epsilon is None and delta is None:
             epsilon, delta = file.epsilon, file.delta

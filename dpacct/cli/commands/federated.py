@@ -83,7 +83,11 @@ class Federated(Command):
         if epsilon is None:
             rows = list((plan.proved_rows if self.prove else plan.rows)(delta=delta))
         else:
-            rows = [_in_words(row, plan) for row in plan.sigma_rows(epsilon=epsilon, delta=delta)]
+            rows = []
+            for row in plan.sigma_rows(epsilon=epsilon, delta=delta):
+                per_clip = row.answer.adjacency.clip_factor * float(row.answer)
+                answer = replace(row.answer, extra={"noise_multiplier": per_clip})
+                rows.append(replace(row, answer=answer))
             plan = plan.with_sigma(float(rows[0].answer))
         first = next(row for row in rows if row.notion in ("strong", "client"))
         must_be_finite(first.answer)
@@ -104,13 +108,6 @@ class Federated(Command):
         )
         body = _body(plan, rows, first, delta, epsilon)
         return screen.result(self.details)._replace(body=lambda: body)
-
-
-def _in_words(row: Row, plan: FederatedPlan) -> Row:
-    """The noise per clip, too."""
-    factor = row.answer.adjacency.clip_factor
-    answer = replace(row.answer, extra={"noise_multiplier": factor * float(row.answer)})
-    return replace(row, answer=answer)
 
 
 def _body(

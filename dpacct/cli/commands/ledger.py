@@ -63,8 +63,8 @@ class LedgerFile(Command):
                     " file was put back to an earlier state or is another one",
                     argument="--mark",
                 )
-            body, lines, violated = _ACTIONS[action](ledger)
-        status = AssumptionViolated.exit_code if violated else 0
+            body, lines = _ACTIONS[action](ledger)
+        status = AssumptionViolated.exit_code if body.get("violated") else 0
         return Result(lambda: {"action": action, **body}, lambda: lines, status=status)
 
 
@@ -84,7 +84,7 @@ def _facts(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
+def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str]]:
     from dpacct.ledger.accounts import measure
 
     limited = ledger.budget.delta is not None
@@ -131,7 +131,7 @@ def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
         numbers = ", ".join(map(str, ledger.dropped))
         meaning = "before anything was released for it: not counted"
         lines.append(f"note     a crash had cut short line {numbers} {meaning}")
-    return body, lines, False
+    return body, lines
 
 
 def _ends(outcomes: Mapping[str, int]) -> str:
@@ -162,15 +162,12 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
     return {"budget": budget, "rule": account.rule, "plan": plan, "spent": spent}
 
 
-def _check(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
-    lines = [
-        f"whole: {ledger.lines} lines, {len(ledger.intents)} intents",
-        f"mark: {ledger.mark}",
-    ]
-    return {**_facts(ledger), "whole": True}, lines, False
+def _check(ledger: Ledger) -> tuple[dict[str, Any], list[str]]:
+    said = f"whole: {ledger.lines} lines, {len(ledger.intents)} intents"
+    return {**_facts(ledger), "whole": True}, [said, f"mark: {ledger.mark}"]
 
 
-def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
+def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str]]:
     answer = ledger.guarantee()
     violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
     budget, planned, spent = ledger.budget, ledger.planned, ledger.spent()
@@ -193,7 +190,7 @@ def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str], bool]:
         "spent": spent.to_dict(),
         "violated": violated,
     }
-    return body, lines, bool(violated)
+    return body, lines
 
 
 _ACTIONS = {"show": _show, "check": _check, "report": _report}

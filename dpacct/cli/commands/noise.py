@@ -16,7 +16,6 @@ from dpacct.declare.domain import Domain, Real, Word
 from dpacct.declare.number import rounded, text
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
 from dpacct.declare.words import Target
-from dpacct.errors import DpacctError, InvalidArgument
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
@@ -36,14 +35,9 @@ class Power(NamedTuple):
 class PowerDomain(Domain[Power]):
     """`0.01@0.001`: a true positive rate at a false positive rate."""
 
-    @property
-    def words(self) -> str:
-        """Both rates in the form in which they are typed."""
-        return "a true positive rate at a false positive rate, such as 0.01@0.001"
+    words = "a true positive rate at a false positive rate, such as 0.01@0.001"
 
-    def check(
-        self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
-    ) -> Power:
+    def check(self, name: str, value: object) -> Power:
         """The true and the false positive rate."""
         if isinstance(value, Power):
             return value
@@ -53,30 +47,24 @@ class PowerDomain(Domain[Power]):
         return Power(CHANCE.check(name, hits), CHANCE.check(name, alarms))
 
 
-POWER = PowerDomain()
+def _in_other_words(
+    answer: Answer, stated: StatedPlan
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The noise per clip and, if the clipping norm is known, in the data's units; and as a file states it.
 
-
-def _in_other_words(answer: Answer, stated: StatedPlan) -> dict[str, float]:
-    """The noise per clip and, if the clipping norm is known, in the data's units.
-
-    The sensitivity of a clipped sum is clip_factor * clip (twice the clip under replace-one).
+    The sensitivity of a clipped sum is clip_factor * clip (twice the clip under replace-one). A file
+    states the noise multiplier of Gaussian noise, and of any noise that comes with a clip.
     """
-    factor, safe = answer.adjacency.clip_factor, float(answer)
-    sizes = {"noise_multiplier": factor * safe} if stated.kind.kind == "gaussian" else {}
-    if stated.clip is not None and stated.kind.kind in ("gaussian", "laplace"):
+    kind, clip = stated.kind.kind, stated.clip
+    per_clip = answer.adjacency.clip_factor * float(answer)
+    more = {"noise_multiplier": per_clip} if kind == "gaussian" else {}
+    saved = more or {stated.kind.sought: float(answer)}
+    if clip is not None and kind in ("gaussian", "laplace"):
         # One float up: a product may be rounded down, and less noise is not what was asked for.
-        size = math.nextafter(factor * safe * float(stated.clip), math.inf)
-        sizes["noise_scale" if stated.kind.kind == "laplace" else "noise_std"] = size
-    return sizes
-
-
-def _to_save(answer: Answer, stated: StatedPlan) -> dict[str, float]:
-    """The noise for a plan file: a noise multiplier for Gaussian noise and wherever a clip is given."""
-    if stated.kind.kind == "gaussian" or (
-        stated.kind.kind == "laplace" and stated.clip is not None
-    ):
-        return {"noise_multiplier": answer.adjacency.clip_factor * float(answer)}
-    return {stated.kind.sought: float(answer)}
+        size = math.nextafter(per_clip * float(clip), math.inf)
+        more = {**more, "noise_scale" if kind == "laplace" else "noise_std": size}
+        saved = {"noise_multiplier": per_clip}
+    return more, saved
 
 
 class NoiseCommand(AskedOfPlan):
@@ -90,7 +78,7 @@ class NoiseCommand(AskedOfPlan):
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()
     tpr: Parameter[Power | None] = Maybe(
-        POWER,
+        PowerDomain(),
         "instead of epsilon and delta: no attack with false positive rate F has a true positive rate above T",
         "T@F",
     )
@@ -138,13 +126,14 @@ class NoiseCommand(AskedOfPlan):
             asked = {"epsilon": epsilon, "delta": delta}
             answer = self.ask(stated.least(epsilon, delta), stated.sized, beside=not self.quiet)
             goal = target(**asked)
-        answer = replace(answer, extra={**answer.extra, **_in_other_words(answer, stated)})
+        more, saved = _in_other_words(answer, stated)
+        answer = replace(answer, extra={**answer.extra, **more})
         screen = of_noise(answer, goal, stated)
         screen = replace(screen, asked=asked, details=alternatives(answer))
         if self.paste is not None:
             pasted = _pasted(self.paste, answer, stated, *self._guarantee())
             screen = replace(screen, below=["", *pasted])
-        return self.answered(screen, stated, **_to_save(answer, stated))
+        return self.answered(screen, stated, **saved)
 
     def _guarantee(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta; an advantage is the delta at epsilon 0."""

@@ -172,9 +172,8 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
             if asked[name] not in (None, str(fixed)):
                 message = f"--{name} must be {fixed} for this algorithm, got {asked[name]}"
                 raise InvalidArgument(message, argument=f"--{name}")
-    elif any(asked.values()):
-        node = node.under(asked["adjacency"], unit=asked["unit"] or "")
-        facts = node.facts
+    node = node.under(asked["adjacency"], unit=asked["unit"] or "")
+    facts = node.facts
     delta = file.delta if wish.delta is None else wish.delta
     for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", delta)):
         if value is None:

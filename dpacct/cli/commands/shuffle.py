@@ -92,13 +92,18 @@ class Shuffling(Command):
             if epsilon is None or delta is None:
                 message = "--eps0 is missing; without it both --eps and --delta are needed"
                 raise Usage(message, argument="--eps0")
-            from dpacct.cli.screens import of_eps0, target
+            from dpacct.answer.answer import leading
+            from dpacct.cli.screens import Screen, target
             from dpacct.shuffling.local_epsilon import largest_eps0
 
             answer = largest_eps0(
                 epsilon=epsilon, delta=delta, rounds=self.rounds, **self._shuffle()
             )
-            return self._shown(of_eps0(answer, target(epsilon, delta)))
+            said = (
+                "a bound from a theorem: this eps0 meets the target; a larger one may meet it too"
+            )
+            head = f"eps0 {leading(answer, 4)}    for {target(epsilon, delta)}"
+            return self._shown(Screen(answer, head, said))
         from dpacct.answer.ask import Delta, Epsilon
 
         if delta is not None and epsilon is None:

@@ -31,6 +31,7 @@ from dpacct.cli.words import (
 from dpacct.declare.domain import Flag, Integer, Text, Word, closest, did_you_mean, one_of
 from dpacct.declare.number import shown
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Several, Switch, Usage
+from dpacct.declare.words import Steps
 from dpacct.errors import DpacctError
 from dpacct.sweep.grid import Cell, Spread, SweepAxis, SweepGrid, SweepRow, SweepTable
 from dpacct.sweep.run import Journal, Killed, processors, run
@@ -80,14 +81,19 @@ class Sweep(Command):
         paths = [writable(output) for output in self.outputs]
         grid, asking, method = read_sweep(self.plan_file)
         drawn = any(path.suffix.lower() in PICTURES for path in paths)
-        if drawn:
-            self._check_picture(grid)
+        if drawn:  # refused before any work is done
+            from dpacct.report.plots.grid import must_fit
+
+            must_fit(grid, curves=self.picture == "curves")
+            if self.show is not None and self.show not in grid.outputs:
+                message = f"--show must name an output of the sweep, got {self.show[:40]!r}"
+                raise Usage(message + did_you_mean(self.show, grid.outputs), argument="--show")
         count = processors() if self.jobs is None else self.jobs
         rows = _compute(grid, asking, paths[0] if paths else None, count, self.restart, self.quiet)
         table = SweepTable(grid, grid.outputs, rows, method)
         for path in paths:
             body = payload(self.name, table.to_dict())
-            write(path, body, table.to_csv, lambda: self._picture(table))
+            write(path, body, table.to_csv, lambda: _picture(table, self.show, self.picture))
         if paths:
             _journal(paths[0]).unlink(missing_ok=True)
 
@@ -97,21 +103,12 @@ class Sweep(Command):
         notes = [] if self.quiet else [*_remarks(table), *(f"wrote {path}" for path in paths)]
         return Result(table.to_dict, lines, lines, notes=notes)
 
-    def _check_picture(self, grid: SweepGrid) -> None:
-        """Refuse an impossible picture before any work is done."""
-        from dpacct.report.plots.grid import must_fit
 
-        must_fit(grid, curves=self.picture == "curves")
-        if self.show is not None and self.show not in grid.outputs:
-            message = f"--show must name an output of the sweep, got {self.show[:40]!r}"
-            raise Usage(message + did_you_mean(self.show, grid.outputs), argument="--show")
+def _picture(table: SweepTable, output: str | None, how: str | None) -> tuple[Figure, str]:
+    from dpacct.report.plots.grid import GridData, draw_grid
 
-    def _picture(self, table: SweepTable) -> tuple[Figure, str]:
-        from dpacct.report.plots.grid import GridData, draw_grid
-
-        grid = GridData.of(table, self.show or table.columns[0])
-        heat = None if self.picture is None else self.picture == "heatmap"
-        return draw_grid(grid, heat=heat), grid.title
+    grid = GridData.of(table, output or table.columns[0])
+    return draw_grid(grid, heat=None if how is None else how == "heatmap"), grid.title
 
 
 class _Interrupted(DpacctError):
@@ -297,8 +294,8 @@ def read_sweep(path: str) -> tuple[SweepGrid, Asking, str]:
     """
     name = file_name(path)
     table = table_of(contents(path), name)
-    check_keys(table, _KEYS, name)
     command = load(_command(table, name))
+    check_keys(table, _KEYS, name)
     slots: dict[str, Slot] = {}
     for part, ends in (("fixed", ()), ("axes", Spread.parameters)):
         place = f"{name}: {part}"
@@ -315,7 +312,9 @@ def read_sweep(path: str) -> tuple[SweepGrid, Asking, str]:
     axes = _axes(command, slots, table.get("axes", {}), f"{name}: axes")
     if not axes:
         raise Usage(f"{name} has no axes: give one or more under [axes]", argument="axes")
-    method = _unasked_method(command, slots.values())
+    proves = command.declared.parameters.get("method")  # by default, if it has methods
+    asked = {slot.name for slot in slots.values()} & {"method", "digits"}
+    method = "exact" if proves and proves.default == "auto" and not asked else ""
     if method:
         fixed["method"], slots["method"] = (method,), Slot("method")
     tied = _tied(table, {axis.name for axis in axes}, name)
@@ -382,9 +381,11 @@ def _is_whole(command: DeclaredCommand, slot: Slot) -> bool:
     """Return whether a slot takes whole numbers only."""
     if not slot.inside:
         return _is(command.every[slot.name], Integer)
-    last = slot.inside.rpartition(".")[2]
-    setting = federated_plan.keys().get(last)
-    return words.is_whole(last) or (setting is not None and _is(setting, Integer))
+    key = slot.inside.rpartition(".")[2]
+    declared = [kind.parameters.get(key) for kind in words.kinds().values()]
+    declared.append(Steps.parameters.get("steps" if key == "repeat" else key))
+    declared.append(federated_plan.keys().get(key))
+    return any(each is not None and _is(each, Integer) for each in declared)
 
 
 def _flattened(table: Mapping[str, object], ends: Iterable[str]) -> Iterator[tuple[str, object]]:
@@ -468,14 +469,6 @@ def _tied(table: Mapping[str, Any], axes: set[str], name: str) -> tuple[tuple[st
             raise Usage(message, argument="tied")
         tied.append(axes_of)
     return tuple(tied)
-
-
-def _unasked_method(command: DeclaredCommand, slots: Iterable[Slot]) -> str:
-    """The quick method, where the command proves by default and no method or digits are asked for."""
-    method = command.declared.parameters.get("method")
-    if method is None or {slot.name for slot in slots} & {"method", "digits"}:
-        return ""
-    return "exact" if method.default == "auto" else ""
 
 
 def _outputs(table: Mapping[str, Any], name: str) -> tuple[str, ...]:

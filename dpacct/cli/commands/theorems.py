@@ -26,7 +26,6 @@ _WANTS = {
     "search": "words that the paper prints",
     "eval": "the id of a theorem",
 }
-_NARROW, _WIDE = 60, 120
 
 
 def known_names() -> tuple[str, ...]:
@@ -161,8 +160,7 @@ def _cut(lines: Sequence[str]) -> list[str]:
 
 
 def _width() -> int:
-    columns = shutil.get_terminal_size((_WIDE, 24)).columns
-    return max(_NARROW, min(columns, _WIDE))
+    return max(60, min(shutil.get_terminal_size((120, 24)).columns, 120))
 
 
 def _show(words: str, latex: bool) -> Result:
@@ -203,6 +201,10 @@ def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool) -> Result:
     values = dict(_pair(pair) for pair in pairs)
     value = statement.evaluate(values, as_printed=as_printed)
     finite: float | str = value if math.isfinite(value) else str(value)
+    inputs = {
+        name: f"[{', '.join(map(str, each))}]" if isinstance(each, tuple) else str(each)
+        for name, each in values.items()
+    }
     body = {
         "command": "theorems eval",
         "id": statement.id,
@@ -210,14 +212,10 @@ def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool) -> Result:
         "side": str(statement.side),
         "verdict": statement.verdict,
         "status": statement.evidence,
-        "inputs": {name: _text(value) for name, value in values.items()},
+        "inputs": inputs,
     }
     grade = f"{statement.side}, {statement.verdict} ({statement.evidence})"
     return Result(lambda: body, lambda: [f"{statement.id} = {finite!r}  {grade}"])
-
-
-def _text(value: Fraction | int | tuple[Fraction | int, ...]) -> str:
-    return f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else str(value)
 
 
 def _pair(text: str) -> tuple[str, Fraction | int | tuple[Fraction | int, ...]]:
@@ -225,11 +223,7 @@ def _pair(text: str) -> tuple[str, Fraction | int | tuple[Fraction | int, ...]]:
     name, equals, numbers = text.partition("=")
     if not equals or not name.isidentifier():
         raise Usage(f"an argument must be written NAME=VALUE, got {shown(text)}", argument="WORDS")
-    if "," in numbers:
-        return name, tuple(_number(name, part) for part in numbers.strip("[] ").split(","))
-    return name, _number(name, numbers)
-
-
-def _number(name: str, text: str) -> Fraction | int:
-    value = Real(as_float=False).check(name, text)
-    return value.numerator if value.denominator == 1 else value
+    listed = numbers.strip("[] ").split(",") if "," in numbers else [numbers]
+    checked = (Real(as_float=False).check(name, part) for part in listed)
+    parts = tuple(each.numerator if each.denominator == 1 else each for each in checked)
+    return name, parts if "," in numbers else parts[0]

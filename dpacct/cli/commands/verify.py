@@ -76,7 +76,7 @@ class Verify(Command):
             return self._searched()
         if self.names:
             raise Usage("--certificate stands alone; leave the names out", argument="--certificate")
-        from dpacct.plan.certificate import Certificate
+        from dpacct.plan.certified import Certificate
         from dpacct.proof.check import about, check
 
         try:

@@ -226,14 +226,17 @@ def _width(text: str, size: float, bold: bool) -> float:
 
 def log_axis(axis: Any) -> None:
     """Make an axis (`axes.xaxis` or `axes.yaxis`) logarithmic; call it once the data are drawn."""
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    def sparse(value: float, _: object) -> str:  # between few decades: at 2 and 5
+        return plain(value) if f"{value:e}"[0] in "25" else ""
 
     set_scale = axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale
     set_scale("log")
     low, high = axis.get_view_interval()
     if low >= _PLAIN[0] and high <= _PLAIN[1]:
         axis.set_major_formatter(FuncFormatter(plain))
-        axis.set_minor_formatter(FuncFormatter(_sparse if high / low < 100 else _nothing))
+        axis.set_minor_formatter(FuncFormatter(sparse) if high / low < 100 else NullFormatter())
 
 
 def plain(value: float, _: Any = None) -> str:
@@ -243,15 +246,6 @@ def plain(value: float, _: Any = None) -> str:
     ('10,000', '0.5')
     """
     return f"{value:,.12g}"
-
-
-def _sparse(value: float, _: Any) -> str:
-    """Labels between the decades, where there are few decades: only at 2 and 5."""
-    return plain(value) if f"{value:e}"[0] in "25" else ""
-
-
-def _nothing(value: float, _: Any) -> str:
-    return ""
 
 
 def signed_axis(axes: Any) -> None:
