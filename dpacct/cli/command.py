@@ -18,7 +18,7 @@ from dpacct.declare.record import Exclusive, Maybe, Parameter, Record, Several, 
 from dpacct.declare.words import (
     DIGITS,
     EFFORT,
-    METHOD_NAMES,
+    METHODS,
     MOST_EFFORT,
     PROOF_DIGITS,
     SAMPLING,
@@ -403,8 +403,8 @@ def _check_options(command: click.Command, args: Sequence[str]) -> None:
 # --- commands that answer one question: method, proof and amount of output
 
 METHOD: Parameter[str] = Parameter(
-    Word(*METHOD_NAMES, also={"prv": "exact", "pld": "exact", "moments": "rdp", "gdp": "clt"}),
-    f"how to compute it: {', '.join(METHOD_NAMES)}; auto proves the answer where that is cheap, and"
+    METHODS,
+    f"how to compute it: {', '.join(METHODS.choices)}; auto proves the answer where that is cheap, and"
     " otherwise takes the strongest method",
     "NAME",
     default="auto",

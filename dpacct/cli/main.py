@@ -61,8 +61,15 @@ class Root(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Every command with the first line of its file, which is not imported for that."""
+        lines: dict[str, str] = {}
+        for folder in commands.__path__:
+            for name in self.list_commands(ctx):
+                file = os.path.join(folder, f"{name}.py")
+                if os.path.isfile(file):
+                    with open(file, encoding="utf-8") as source:
+                        lines.setdefault(name, source.readline().strip().strip('"'))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, _first_line(name)) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, lines[name]) for name in self.list_commands(ctx)])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, or None."""
@@ -147,16 +154,6 @@ def names() -> list[str]:
     """Every command, by the files there are."""
     files = [file for folder in commands.__path__ for file in sorted(os.listdir(folder))]
     return [file[:-3] for file in files if file.endswith(".py") and not file.startswith("_")]
-
-
-def _first_line(name: str) -> str:
-    """The first line of a command's file, which says what it does."""
-    for folder in commands.__path__:
-        file = os.path.join(folder, f"{name}.py")
-        if os.path.isfile(file):
-            with open(file, encoding="utf-8") as source:
-                return source.readline().strip().strip('"')
-    return ""
 
 
 @cache

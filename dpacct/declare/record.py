@@ -241,8 +241,11 @@ class Record:
             value = values.get(name)
             kept[attribute] = default if value is None else check(call(name), value)
         wrong = self._complaint()
-        if wrong is not None:
-            raise _as_typed(wrong, call)
+        if wrong is not None:  # and calls its argument as it was typed
+            argument, message = wrong.argument or "", wrong.message
+            if argument and message.startswith(argument):
+                message = call(argument) + message[len(argument) :]
+            raise type(wrong)(message, argument=call(argument) if argument else None)
 
     def _complaint(self) -> DpacctError | None:
         """Return an error if values that are each in range do not go together."""
@@ -363,14 +366,6 @@ def _read_ways(group: str) -> _Fits:
         for way in listed
     )
     return _Fits(frozenset().union(*(allowed for _, allowed in ways)), ways)
-
-
-def _as_typed(error: DpacctError, call: Call) -> DpacctError:
-    """The refusal with its argument called as it was typed."""
-    name, message = error.argument or "", error.message
-    if name and message.startswith(name):
-        message = call(name) + message[len(name) :]
-    return type(error)(message, argument=call(name) if name else None)
 
 
 def _written(value: object) -> str:

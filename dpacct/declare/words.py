@@ -222,7 +222,7 @@ def _meant(function: Callable[..., object], named: Iterable[str]) -> str:
 
 EFFORT = 1.5
 """Seconds of CPU, estimated and never measured, that a proof may cost before auto takes another way."""
-METHOD_NAMES = (
+METHODS = Word(
     "auto",
     "certified",
     "exact",
@@ -234,6 +234,7 @@ METHOD_NAMES = (
     "lattice@1e-6",
     "dp_fed_ls.theorem1",
     "dp_fed_ls.theorem2",
+    also={"prv": "exact", "pld": "exact", "moments": "rdp", "gdp": "clt"},
 )
 """The methods that can be asked for by name."""
 MOST_EFFORT = Real(0, math.inf, "left")

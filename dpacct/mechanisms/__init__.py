@@ -6,11 +6,13 @@ package outside dpacct adds one through the entry-point group "dpacct.mechanisms
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
-from pkgutil import iter_modules
 
-for _file in iter_modules(__path__):
-    import_module(f"{__name__}.{_file.name}")
+for _folder in __path__:
+    for _file in sorted(os.listdir(_folder)):
+        if _file.endswith(".py") and not _file.startswith("_"):
+            import_module(f"{__name__}.{_file[:-3]}")
 
 
 def load_plugins() -> None:

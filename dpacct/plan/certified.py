@@ -326,7 +326,7 @@ class Certificate(Displayed):
             reason = "it is not a certificate"
         except (OSError, ValueError, RecursionError) as error:
             reason = getattr(error, "strerror", None) or "it is not JSON"
-        message = f"certificate must be a readable file, got {shown(str(path))}: {reason}"
+        message = f"certificate must be a file that can be read, got {shown(str(path))}: {reason}"
         raise InvalidArgument(message, argument="certificate")
 
     def check(self, independent: bool = False) -> tuple[CheckedClaim, ...]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, overload
 
-from dpacct.declare.domain import STEPS
+from dpacct.declare.domain import STEPS, did_you_mean
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import card
 from dpacct.declare.words import EFFORT, hinting
@@ -560,12 +560,10 @@ def read(data: Any) -> Node:
     if not isinstance(kind, str) or kind not in READERS:
         _collect()
     if not isinstance(kind, str) or kind not in READERS:
-        import difflib
         import textwrap
 
-        close = difflib.get_close_matches(str(kind), READERS, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
         listed = textwrap.shorten(", ".join(sorted(READERS)), 200, placeholder=" ...")
+        hint = did_you_mean(str(kind), READERS)
         raise _wrong(f"node must be one of {listed}, got {shown(kind)}{hint}")
     node = READERS[kind](fields)
     if fields:

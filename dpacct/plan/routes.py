@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import time
 from abc import ABC, abstractmethod
@@ -27,8 +26,9 @@ from dpacct.citations import (
     Citation,
 )
 from dpacct.citations import MIRONOV as MIRONOV_CONVERSION
-from dpacct.declare.domain import Real
+from dpacct.declare.domain import Real, did_you_mean, one_of
 from dpacct.declare.number import ln
+from dpacct.declare.words import METHODS
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable, Unsupported
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.plan import smallest_noise
@@ -522,10 +522,9 @@ def named(method: str) -> Route:
         if method.startswith("lattice@"):
             return Lattice(width=float(WIDTHS.check("method", method.removeprefix("lattice@"))))
     choices = ["auto", *OFFERED]
-    close = difflib.get_close_matches(str(method), choices, n=1, cutoff=0.5)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
-    listed = ", ".join(choices[:-1]) + " or " + choices[-1]
-    raise InvalidArgument(f"method must be {listed}, got {method!r:.60}{hint}", argument="method")
+    hint = did_you_mean(str(method), choices, METHODS.also)
+    message = f"method must be one of {one_of(choices)}, got {method!r:.60}{hint}"
+    raise InvalidArgument(message, argument="method")
 
 
 def _route(plan: Composition, method: str) -> Route:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -203,7 +202,8 @@ def _page() -> Template:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {"unbroken": _unbroken, "aside": _is_aside}
+    environment.filters["unbroken"] = _unbroken
+    environment.filters["aside"] = lambda row: any(c.startswith(NO_GUARANTEE) for c in row)
     return environment.from_string(
         files(__package__).joinpath("page.html.jinja").read_text("utf-8")
     )
@@ -215,7 +215,3 @@ def _unbroken(text: str) -> str:
 
     kept = text.replace("≤ ", "≤\u00a0").replace("~ ", "~\u00a0")
     return Markup(_POWER.sub(r'<span class="number">\g<0></span>', str(escape(kept))))
-
-
-def _is_aside(row: Iterable[str]) -> bool:
-    return any(cell.startswith(NO_GUARANTEE) for cell in row)

@@ -37,7 +37,7 @@ def of_paper(paper: Paper) -> CitedWork:
 
 
 def works_of(citation: Citation) -> tuple[CitedWork, ...]:
-    """The works of a citation, by their keys; that which words without an id spell out.
+    """The works of a citation, by their keys; without an id that which its words spell out.
 
     >>> from dpacct.citations import CLOSED_FORM
     >>> [work.key for work in works_of(CLOSED_FORM)]
@@ -45,13 +45,10 @@ def works_of(citation: Citation) -> tuple[CitedWork, ...]:
     """
     from dpacct.papers.registry import papers
 
-    works = bibliography()
-    cited = [works.get(key) or of_paper(papers()[key]) for key in citation.works]
-    return tuple(dict.fromkeys(cited)) if citation.id else _spelt_out(citation)
-
-
-def _spelt_out(citation: str) -> tuple[CitedWork, ...]:
-    """The work that words spell out: "Authors. Title. Venue Year"."""
+    if citation.id:
+        works = bibliography()
+        cited = [works.get(key) or of_paper(papers()[key]) for key in citation.works]
+        return tuple(dict.fromkeys(cited))
     match = _FULL.match(citation)
     if match is None:
         return ()

@@ -397,7 +397,7 @@ def test_a_plan_written_the_long_way_is_read_in_canonical_form() -> None:
         ({"schema": 1}, "must have the key 'node'"),
         ({"schema": 1, "node": 7}, "node must be one of .*, got 7"),
         ({"schema": 1, "node": ["gaussian"]}, "node must be one of .*, got"),
-        ({"schema": 1, "node": "gausian"}, r"got 'gausian' \(did you mean 'gaussian'\?\)"),
+        ({"schema": 1, "node": "gausian"}, r"got 'gausian'; did you mean gaussian\?"),
         ({"schema": 1, "node": "gaussian"}, "sigma .* or noise_multiplier"),
         ({"schema": 1, "node": "gaussian", "sigma": 1, "b": 2}, "gaussian node has no key 'b'"),
         ({"schema": 1, "node": "gaussian", "sigma": None}, "sigma .* or noise_multiplier"),

@@ -23,6 +23,10 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         10,
         "five points that no oracle can judge were reported as a counter-example",
     ),
+    ("error", "federated keyboard.toml --json"): (
+        ["usage", "PLAN"],
+        "a plan of steps was refused for the first of its keys, and not called what it is",
+    ),
     ("code", "report dp_fedsam.toml --quiet"): (
         0,
         "a report of a plan in which the clients add the noise died of a KeyError",

@@ -187,8 +187,8 @@ class Pate(Command):
             yield from aligned(("cost", "epsilon", "grade"), rows)
             how = f"order {sanitized.order:.6g}, beta {sanitized.beta:.6g}"
             noise = f"noise {sanitized.noise:.6g} smooth sensitivities"
-            own = f"its own Renyi cost {sanitized.publication:.6g} is included"
-            yield f"  the release: {how}, {noise}; {own}"
+            cost = f"its own Renyi cost {sanitized.publication:.6g} is included"
+            yield f"  the release: {how}, {noise}; {cost}"
             yield from _trusts(sanitized.answer, lead)
             if float(sanitized.answer) >= float(plain):
                 yield "  it gains nothing here: publish the data-independent epsilon instead"
