@@ -97,7 +97,7 @@ def profile(node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | Non
     array = np.atleast_1d(_checked("epsilon", epsilons, EPSILON))
     word = resolve_adjacency(node, adjacency)
     (leaf, count), *others = node.releases()
-    bound = leaf.log_above(array.ravel(), word) if count == 1 and not others else None
+    bound = leaf.direct_profile(array.ravel(), word) if count == 1 and not others else None
     log_deltas = log_profile(Composition(node, word), array.ravel()) if bound is None else bound
     deltas: Floats = np.exp(log_deltas)
     return np.reshape(deltas, array.shape)

@@ -464,8 +464,8 @@ class Leaf(Node):
         """The pairs that dominate `count` adaptively chosen releases, each with its count."""
         return [(self.pairs(adjacency), count)]
 
-    def log_above(self, epsilons: Floats, adjacency: Adjacency) -> Floats | None:
-        """Log of a bound of delta at each epsilon >= 0 that needs no composition; None if there is none."""
+    def direct_profile(self, epsilons: Floats, adjacency: Adjacency) -> Floats | None:
+        """Log delta, or above it, at each epsilon >= 0, without a composition; None if that is not known."""
         return None
 
     def moments(self, adjacency: Adjacency) -> tuple[PairMoments, ...]:

@@ -95,6 +95,10 @@ class Parallel(Profiled, kind="parallel"):
         every = [log_profile(Composition(part, word), epsilons) for part in self.parts]
         return np.asarray(np.max(every, axis=0))
 
+    def direct_profile(self, epsilons: Floats, adjacency: Adjacency) -> Floats:
+        """The largest of the parts' profiles is a profile itself."""
+        return self.log_above(epsilons, adjacency)
+
     def moments(self, adjacency: Adjacency) -> tuple[PairMoments, ...]:
         """The largest of the parts', at each order."""
         plans = [Composition(part, self._checked(adjacency)) for part in self.parts]

@@ -485,8 +485,20 @@ def _loud(
     transforms: list[tuple[Complexes, float, float, float]],
 ) -> npt.NDArray[np.int64]:
     """The frequencies at which the composition's transform is not negligible."""
+    if len(transforms) == 1:  # which takes no logarithms
+        ((w, count, _, _),) = transforms
+        return np.flatnonzero(_squared(w) > math.exp(-2.0 * NIL / count))
     level = np.zeros(transforms[0][0].shape)
     for w, count, _, _ in transforms:
+        evaluated(w.size)
         with np.errstate(divide="ignore"):
-            level += (0.5 * count) * np.log(np.square(1.0 + w.real) + np.square(w.imag))
+            level += (0.5 * count) * np.log(_squared(w))
     return np.flatnonzero(level > -NIL)
+
+
+def _squared(w: Complexes) -> Floats:
+    """|1 + w|^2."""
+    square: Floats = 1.0 + w.real
+    square *= square
+    square += np.square(w.imag)
+    return square

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .stack import Stack
 
 _MOST_DAMPED = 3000  # damped nodes: a thousand frequencies of them take a second
+_PATHS = 16  # of these nodes that are kept, for lines and their returns
 _CHUNK = 1 << 17  # entries of a (frequency, node) table held at once
 _MOST_TERMS = 1 << 28  # of these in products, about half a second
 _LARGE = 600.0
@@ -336,6 +337,7 @@ class SummedMoments:
         self.atoms = _seen(law.losses, law.log_p, low, high)
         self._last: Fine | None = None
         self._wide: tuple[tuple[float, float], Nodes] | None = None
+        self._paths: dict[tuple[float, float], tuple[Complexes, Complexes]] = {}
 
     @cached_property
     def coarse(self) -> Nodes:
@@ -504,13 +506,19 @@ class SummedMoments:
         return log1p(np.einsum("ij,j->i", expm1_linear(u), w))
 
     def _path(self, c: float, frequency: float) -> tuple[Complexes, Complexes]:
-        """Nodes of all branches on their paths, and the atoms."""
-        nodes = [rule.damped(c, frequency) for rule in self.rules]
-        nodes.append((self.atoms[0] + 0j, self.atoms[1] + 0j))
-        loss, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
-        if loss.size > _MOST_DAMPED:
-            raise TooFine
-        return loss, log_w
+        """Nodes of all branches on their paths, and the atoms; one rule for each octave of frequencies."""
+        octave = 2.0 ** math.ceil(math.log2(max(frequency, 1.0)))
+        if (c, octave) not in self._paths:
+            prepared()
+            nodes = [rule.damped(c, octave) for rule in self.rules]
+            nodes.append((self.atoms[0] + 0j, self.atoms[1] + 0j))
+            loss, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
+            if loss.size > _MOST_DAMPED:
+                raise TooFine
+            if len(self._paths) == _PATHS:
+                self._paths.clear()
+            self._paths[c, octave] = loss, log_w
+        return self._paths[c, octave]
 
     def noise(self, c: float, z: Complexes) -> Floats:
         """Bound the error that the rounded logs of the nodes' weights cause."""

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -147,3 +148,25 @@ def test_of_a_sampled_group_the_sum_of_shares_is_needed(size: int) -> None:
         assert share is not None
         bare_is_less += share < truth
     assert bare_is_less
+
+
+def test_a_profile_of_parts_is_the_worst_part_s_and_that_of_a_group_falls() -> None:
+    """A group's bound rises again where delta does not fall: its profile does not."""
+    pairs = dp.Poisson("0.004738")(dp.ApproxDP(epsilon="0.01145", delta="4.964e-14")) * 3
+    group = dp.Group(pairs, size=2)
+    epsilons = [0.0, 1e-6, 0.1554, 4.114, 4.5e5]
+    assert (np.diff(np.asarray(group.profile(epsilons))) <= 0.0).all()
+    parts = (group, dp.Laplace(b=3) * 2, dp.Gaussian(sigma=40))
+    every = [np.asarray(part.profile(epsilons)) for part in parts]
+    both = np.asarray(dp.Parallel(*parts).profile(epsilons))
+    assert both == pytest.approx(np.max(every, axis=0), rel=1e-12)
+
+
+def test_ends_of_three_searches_beside_open_failures_are_in_order() -> None:
+    """Bounds alone answer: that of a little less delta was one ulp below the value."""
+    open_failures = dp.Participation("0.0004529")(dp.ApproxDP(epsilon="0.2607", delta="7.719e-254"))
+    words = dp.RandomizedResponse(eps0="0.02344", k=10330) * 83730
+    run = words + dp.PureDP(epsilon="0.00001903") * 27_030_000 + dp.Laplace(b="0.1518") * 9
+    answer = (run + open_failures * 124_500_000).epsilon(delta="1.542e-05", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= answer.value <= answer.upper
