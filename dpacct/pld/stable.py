@@ -66,6 +66,7 @@ class TooFine(ArithmeticError):
 
 # terms of a product of real or complex matrices, or of matrix and vector, for which BLAS starts no threads
 _ALONE, _COMPLEX_ALONE, _VECTOR_ALONE = 1 << 17, 1 << 15, 1 << 12
+_ROWS = 16  # of a block: it is thick enough for BLAS, and its sums fit into the processor's cache
 
 
 def product(a: Array, b: Array) -> Array:
@@ -77,10 +78,14 @@ def product(a: Array, b: Array) -> Array:
     if b.ndim == 1:
         rows = max(1, _VECTOR_ALONE // b.size)
         return np.concatenate([a[k : k + rows] @ b for k in range(0, a.shape[0], rows)])
-    columns = max(1, most // (a.shape[0] * b.shape[1]))
-    total: Array = a[:, :columns] @ b[:columns]
-    for k in range(columns, a.shape[1], columns):
-        total += a[:, k : k + columns] @ b[k : k + columns]
+    rows = min(a.shape[0], _ROWS)
+    columns = max(1, most // (rows * b.shape[1]))
+    total: Array = np.empty((a.shape[0], b.shape[1]), np.result_type(a, b))
+    for top in range(0, a.shape[0], rows):
+        block, sums = a[top : top + rows], total[top : top + rows]
+        np.matmul(block[:, :columns], b[:columns], out=sums)
+        for k in range(columns, a.shape[1], columns):
+            sums += block[:, k : k + columns] @ b[k : k + columns]
     return total
 
 

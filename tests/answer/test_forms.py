@@ -127,17 +127,17 @@ def test_tables_of_plans_that_look_alike_and_of_one() -> None:
 
 def test_noise_of_samplings_that_have_words_of_their_own() -> None:
     """Whole epochs of bins, and several records of a user."""
-    target = {"epsilon": 1, "delta": "1e-6", "method": "exact", "sample_rate": "0.01"}
-    bins = dp.noise_multiplier(sampling="balls-in-bins", steps=300, **target)  # type: ignore[arg-type]
-    plan = dp.BallsInBins(100)(dp.Gaussian(sigma=bins)) * 3
+    target = {"epsilon": 1, "delta": "1e-6", "method": "exact", "sample_rate": "0.1"}
+    bins = dp.noise_multiplier(sampling="balls-in-bins", steps=30, **target)  # type: ignore[arg-type]
+    plan = dp.BallsInBins(10)(dp.Gaussian(sigma=bins)) * 3
     assert plan.delta(1, method="exact").upper == pytest.approx(1e-6, rel=1e-6)
     users = dp.noise_multiplier(
         sampling="records-per-user", records_per_user=3, steps=100, **target
     )  # type: ignore[arg-type]
-    run = dp.RecordsPerUser(3, "0.01")(dp.Gaussian(sigma=users)) * 100
+    run = dp.RecordsPerUser(3, "0.1")(dp.Gaussian(sigma=users)) * 100
     assert run.delta(1, method="exact").upper == pytest.approx(1e-6, rel=1e-6)
-    with pytest.raises(dp.InvalidArgument, match="whole epochs of 100 steps"):
-        dp.noise_multiplier(sampling="balls-in-bins", steps=250, **target)  # type: ignore[arg-type]
+    with pytest.raises(dp.InvalidArgument, match="whole epochs of 10 steps"):
+        dp.noise_multiplier(sampling="balls-in-bins", steps=25, **target)  # type: ignore[arg-type]
 
 
 SIZES = {"batch_size": 300, "dataset_size": 1000, "epochs": 20}
