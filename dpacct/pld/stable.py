@@ -217,15 +217,27 @@ def blended_loss(terms: Terms, loss: Array) -> Array:
     exponents: list[Array] = [
         (multiple * loss if multiple else np.zeros_like(loss)) - drop for _, multiple, drop in terms
     ]
-    highest = exponents[0].real
-    for exponent in exponents[1:]:
-        highest = np.maximum(highest, exponent.real)
-    if not loss.size or highest.max() < _HUGE:
-        parts = [w * np.expm1(y) for (w, _, _), y in zip(terms, exponents, strict=True)]
-        return log1p(np.sum(parts, axis=0))
-    parts = [w * np.exp(y - highest) for (w, _, _), y in zip(terms, exponents, strict=True)]
-    result: Array = highest + np.log(np.sum(parts, axis=0))
-    return np.where(highest < math.inf, result, math.inf)
+    if loss.size and max(float(exponent.real.max()) for exponent in exponents) >= _HUGE:
+        return _blended(terms, exponents)
+    parts = [w * np.expm1(y) for (w, _, _), y in zip(terms, exponents, strict=True)]
+    change = np.sum(parts, axis=0)
+    near = change.real > -0.5
+    if near.all():
+        return log1p(change)
+    # 1 + change would cancel
+    return np.where(near, log1p(np.where(near, change, 0.0)), _blended(terms, exponents))
+
+
+def _blended(terms: Terms, exponents: Sequence[Array]) -> Array:
+    """log sum_j w_j e^{y_j}."""
+    logs = [y + math.log(w) for (w, _, _), y in zip(terms, exponents, strict=True) if w > 0.0]
+    highest = logs[0].real
+    for log in logs[1:]:
+        highest = np.maximum(highest, log.real)
+    finite = np.isfinite(highest)
+    top = np.where(finite, highest, 0.0)
+    result: Array = top + np.log(np.sum([np.exp(log - top) for log in logs], axis=0))
+    return np.where(finite, result, highest)
 
 
 def unblended_loss(terms: Terms, loss: Floats) -> Floats:

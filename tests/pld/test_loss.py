@@ -302,6 +302,19 @@ def test_blend_of_one_is_sampling() -> None:
     )
 
 
+def test_a_blend_of_hardly_any_rest_keeps_its_digits() -> None:
+    """1 - 1 + 1e-26 was 0, and its logarithm infinite: 26 records, of which each is nearly always there."""
+    rate, places = mpmath.mpf("0.9017"), np.array([-30.0, -20.0, -3.0, 0.0, 0.4, 5.0])
+    terms = tuple(
+        (float(math.comb(26, j) * rate**j * (1 - rate) ** (26 - j)), float(j), 0.16 * j * (j - 1))
+        for j in range(27)
+    )
+    for loss, value in zip(places, stable.blended_loss(terms, places), strict=True):
+        exponents = [(w, k * mpmath.mpf(float(loss)) - drop) for w, k, drop in terms]
+        truth = mpmath.log(mpmath.fsum(mpmath.mpf(w) * mpmath.exp(y) for w, y in exponents))
+        assert value == pytest.approx(float(truth), rel=1e-13)
+
+
 def test_the_inverse_of_a_mixture_ends_at_the_rounding_of_its_logs() -> None:
     """A step near loss 0 is never small beside the loss: Newton took all of its 60, at 1.2 s a law."""
     terms = tuple(
