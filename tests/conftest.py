@@ -38,7 +38,7 @@ os.fsync = lambda handle: None
 INNER = 2
 """Cases of each test function in the inner loop."""
 DEAR = Path(__file__).with_name("dear.txt")
-"""Test functions of which one of these cases takes a second or more (`--durations=100` lists them)."""
+"""Test functions of which these cases take .8 s of CPU or more together."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -218,11 +218,9 @@ class Hidden(Tabled):
 
         others = self._clients - 1
         share = 2 * self._fall / (1 + (2 if self._realised else 1) * self._fall)
-        response = Response(self._clients, share, share)
         cut = arb(2) ** -math.floor(_CUT * ctx.prec)
         mode = min(others, math.floor(float(self._clients * share.mid())))
         top, odds = _binomial(others, mode, share), share / (1 - share)
-        assert response.messages == others + 1
         up, down, left = [top], list[arb](), arb(0)
         for k in range(mode + 1, others + 1):
             up.append(up[-1] * (others - k + 1) / k * odds)

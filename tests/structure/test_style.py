@@ -177,6 +177,27 @@ def test_a_vague_name_is_seen(source: str) -> None:
     assert [name for name, _ in bound(ast.parse(source)) if name.strip("_") in VAGUE]
 
 
+# --- An assert tells the type checker what holds; what may fail is raised, for `python -O` drops asserts.
+
+
+def narrows(test: ast.expr) -> bool:
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(map(narrows, values))
+        case ast.Compare(ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return True
+    return isinstance(test, ast.Call) and ast.unparse(test.func) == "isinstance"
+
+
+def test_an_assert_only_narrows_a_type() -> None:
+    assert not [
+        f"{relative(path)}:{node.lineno}: {ast.unparse(node)}"
+        for path in sources("dpacct", "training")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assert) and not narrows(node.test)
+    ]
+
+
 # --- A class name exists once, so that a search by name finds one thing.
 
 NAMED_BY_OTHERS = {"Accountant", "BudgetCallback"}  # two frameworks' words for theirs

@@ -12,11 +12,11 @@ import pytest
 import torch
 
 import dpacct as dp
-from dpacct_training.claims import HELD, NOT_HELD, UNDECIDED, VariantClaim, interval
+from dpacct_training.claims import HELD, MEASURES, NOT_HELD, UNDECIDED, VariantClaim, interval
 from dpacct_training.cli.main import main
 from dpacct_training.cli.run import change
 from dpacct_training.experiment import Experiment, prepare
-from dpacct_training.measures import landscape, measured
+from dpacct_training.measures import _MEASURED, landscape, measured
 from dpacct_training.replicate import (
     PICTURES,
     Study,
@@ -159,6 +159,10 @@ def test_sharpness_is_the_largest_eigenvalue() -> None:
         loss[-2],
         loss[2],
     )
+
+
+def test_each_measure_has_a_function() -> None:
+    assert set(_MEASURED) == set(MEASURES)
 
 
 def test_measures_of_personal_models_and_updates() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from dpacct_training.algorithm import Array
-from dpacct_training.claims import MEASURES
 from dpacct_training.engines import InProcess
 from dpacct_training.run import Session
 from dpacct_training.site import JUDGE, TRAIN, Host, Site
@@ -22,7 +21,7 @@ _DISTANCES = tuple(k / 5 for k in range(-10, 11))
 
 
 def measured(session: Session, names: set[str]) -> dict[str, float]:
-    """The measures of these names (`MEASURES`), of a session in this process."""
+    """The measures of these names (`claims.MEASURES`), of a session in this process."""
     return {name: round(_MEASURED[name](session), 6) for name in sorted(names)}
 
 
@@ -156,4 +155,3 @@ _MEASURED: dict[str, Callable[[Session], float]] = {
     "weights": weights,
     "learned": learned,
 }
-assert set(_MEASURED) == set(MEASURES)
