@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from dpacct.sweep.grid import SweepGrid, SweepTable
 
 _TICKS = 9  # names across one heat map that has the page to itself
-_ROWS = 8  # names beside a heat map
+_ROWS = 12  # names beside a heat map
 _CELL = 0.36  # inches that a number in a cell needs
 MOST_PANELS = 6
 MOST_LINES = 6
