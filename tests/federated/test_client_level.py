@@ -1,6 +1,7 @@
 """Plans that protect a client: against the papers' numbers, other routes, and each other."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -236,3 +237,14 @@ def test_nonsense_is_refused(kind: type[DPFed], wrong: dict[str, Any]) -> None:
     with pytest.raises(dp.InvalidArgument) as refusal:
         kind(**(arguments | wrong))
     assert refusal.value.argument in wrong
+
+
+def test_what_missing_clients_leave_is_rounded_down() -> None:
+    """sigma sqrt((m - missing)/m): never above it, and some of it would be without the charge."""
+    decided = 0
+    for missing in range(1, 50):
+        left = float(sam(missing=missing).effective_multiplier)
+        square = Fraction("0.95") ** 2 * Fraction(50 - missing, 50)
+        assert Fraction(left) ** 2 <= square <= Fraction(left * (1 + 3e-15)) ** 2
+        decided += Fraction(left / (1 - 1e-15)) ** 2 > square
+    assert decided > 5

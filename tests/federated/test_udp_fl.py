@@ -1,6 +1,7 @@
 """The Harmonizer: each client's noise, last round and guarantee against trees of its own."""
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -178,3 +179,18 @@ def test_sampled_records_under_a_coin(kind: str) -> None:
     assert coin.upper is not None and inner.lower is not None and inner.upper is not None
     assert coin.upper >= 0.5 * inner.lower * (1 - 1e-9)
     assert coin.upper <= 0.5 * inner.upper * (1 + 1e-2) + 1e-12
+
+
+def test_laplace_noise_over_many_coordinates_is_rounded_down() -> None:
+    """b / sqrt(coordinates), of a clip in l2: never above it, and some would be without the charge."""
+    decided = 0
+    for coordinates in range(2, 60):
+        client = Client(
+            name="l", mechanism="laplace", noise=3, delta="1e-5", coordinates=coordinates
+        )
+        step = client.step()
+        assert isinstance(step, dp.Laplace)
+        b, square = float(step.b or 0), Fraction(9, coordinates)
+        assert Fraction(b) ** 2 <= square <= Fraction(b * (1 + 3e-15)) ** 2
+        decided += Fraction(b / (1 - 1e-15)) ** 2 > square
+    assert decided > 5
