@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from dpacct import from_dict
+from dpacct.errors import DpacctError
 from dpacct.vocabulary import Adjacency, Side, Strength, Unit
 from tests.cli.runner import line, run
 from tests.structure.project import ROOT
+from tests.test_errors import CODES
 
 Number = (int, float)
 ANSWER: dict[str, Any] = {
@@ -140,21 +142,11 @@ def test_an_internal_error_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_every_error_of_the_library_has_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpacct import errors
     from dpacct.cli.commands import eps
 
-    codes = {
-        errors.InvalidArgument: 2,
-        errors.Unsupported: 2,
-        errors.OutsideDomain: 3,
-        errors.Unreachable: 4,
-        errors.AssumptionViolated: 6,
-        errors.MissingExtra: 7,
-        errors.NotCertified: 8,
-    }
-    for kind, code in codes.items():
+    for kind, code in CODES.items():
 
-        def fail(*_: object, kind: type[errors.DpacctError] = kind) -> None:
+        def fail(*_: object, kind: type[DpacctError] = kind) -> None:
             raise kind("it is so", argument="epsilon")
 
         monkeypatch.setattr(eps.Eps, "stated", fail)
