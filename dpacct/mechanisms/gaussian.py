@@ -43,7 +43,11 @@ class _Normal(Mechanism):
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """N(0, sigma^2) against N(1, sigma^2)."""
-        return normal_pair(square_root(self.sigma_squared(adjacency)))
+        return normal_pair(self.sigma_under(adjacency))
+
+    def sigma_under(self, adjacency: Adjacency) -> float:
+        """Standard deviation / sensitivity under this adjacency."""
+        return square_root(self.sigma_squared(adjacency))
 
     def grouped(self, size: int) -> Leaf:
         """The distance is `size` times as large (Dong, Roth, Su 2022, Theorem 2.14), and attained."""
@@ -118,7 +122,7 @@ class Gaussian(_Normal, kind="gaussian"):
 
     def sigma_under(self, adjacency: Adjacency) -> float:
         """Standard deviation / sensitivity under this adjacency."""
-        return square_root(self.sigma_squared(adjacency))
+        return float(self.sigma) if self.sigma is not None else super().sigma_under(adjacency)
 
     def noise_std(self, adjacency: Adjacency) -> float | None:
         """Standard deviation of the noise in the units of `clip`; None where `clip` is not known.

@@ -39,6 +39,8 @@ _USABLE, _ROUGH = 1e-6, 1e-6
 _FEW_STEPS, _SOME_HITS = 40, 0.25
 # what a profile's panels may miss where its readings are those of grids, 1e-4 wide
 _ON_GRIDS = 1e-4
+# what an estimate by counts of large losses is mostly off by
+_ROUGHLY = 5e-3
 # relative rounding of the mass of open failures, and of what is added to it
 _MIXED = 4e-15
 # scales from which on delta may be as good as nothing, and the log of what is: a bound will do
@@ -191,7 +193,7 @@ class Direction:
             if bound < _NOWHERE:
                 return Interval(bound, -math.inf, bound)
         if self.rare is not None:
-            log_delta = self.rare.question.log_delta(epsilon)
+            log_delta = self.rare.question.log_delta(epsilon, self.tilt)
             return log_delta or self._touched(epsilon, self.rare.log_touched)
         solved = self._finite_log_delta(epsilon)
         if not solved.resolved and self.low_sampling is not None:
@@ -217,12 +219,17 @@ class Direction:
         # the finite losses have no more than their own mass
         return min(0.0, math.log(self.failing + math.exp(min(log_finite, self.log_kept))))
 
-    def estimate(self, epsilon: float) -> tuple[float, float]:
-        """Saddle-point estimate of log delta, and the tilt it was made at (0 where it needs none)."""
+    def estimate(self, epsilon: float) -> Interval:
+        """About log delta, and what it may be off by."""
         if self.rare is not None:
-            return self.rare.question.estimate(epsilon), 0.0
-        value, tilt = contour.estimate(self.parts, epsilon, self.tilt)
-        return (self._mixed(value) if math.isfinite(value) else value), tilt
+            value, tilt = self.rare.question.estimate(epsilon, self.tilt)
+            return Interval.about(value, _ROUGHLY, tilt)
+        about = contour.estimate(self.parts, epsilon, self.tilt)
+        return replace(about, value=self._mixed(about.value)) if self.failing else about
+
+    def hardly_leads(self, epsilon: float, beside: Interval) -> bool:
+        """Return whether delta is below the estimate of another direction, if that is shown for little."""
+        return self.rare is None and self.surely_below(beside.value, epsilon, beside)
 
     def log_delta_bound(self, epsilon: float) -> float:
         """A cheap upper bound of log delta, as smooth in the plan's parameters as delta."""

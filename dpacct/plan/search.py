@@ -27,9 +27,11 @@ from dpacct.pld.roots import WIDTH, near_root, real, whole
 from dpacct.pld.stable import TooFine, cached_property
 from dpacct.vocabulary import Adjacency, Side, Strength
 
-# relative widths: of the bracket from the normal approximation; of what is left to the better trials; and the
-# farthest that those may be from where the rough ones end
-_NEAR, _CLOSE, _FAR = 0.3, 0.01, 0.1
+# relative widths: of the bracket from the normal approximation; of what estimates, and fine ones, leave to
+# the better trials; and the farthest that those may be from where the rough ones end
+_NEAR, _CLOSE, _CLOSER, _FAR = 0.3, 0.01, 2e-4, 0.3
+_FINE = 1e-2  # what a fine estimate of log delta may be off by
+_SCALES = (1e-150, 1e150)  # of a loss, at which a normal law is asked
 # what says that a value lies outside of what the mechanisms of a plan are defined for, and values tried then
 _OUTSIDE, _TRIED = (InvalidArgument, OutsideDomain, TooFine), 64
 # nats below the target at which a bound of delta is all that the search asks for
@@ -73,6 +75,7 @@ class Trials:
     adjacency: Adjacency | str | None
     leading: int = 0  # the direction with the larger delta, as far as is known
     realised: bool = False
+    off: float = math.inf  # of the last estimate
     tilts: dict[int, float] = field(default_factory=dict)  # for the next evaluation
 
     @staticmethod
@@ -86,27 +89,30 @@ class Trials:
         return Composition(node, resolve_adjacency(node, self.adjacency), tilts)
 
     def rough(self, node: Node) -> float:
-        """Saddle-point estimate of log delta in the direction that leads; NaN if there is none.
+        """Estimate of log delta in the direction that leads, off by about `off`; NaN if there is none.
 
         Which one leads is seen at the first trial, and checked by the whole evaluation at the end.
         """
         directions = self._plan(node, self.tilts).upper
-        best = -math.inf
+        best: Interval | None = None
         for k, direction in enumerate(directions):
             if self.tilts and k != min(self.leading, len(directions) - 1):
                 continue
             if not direction.has_contour:
                 return math.nan
+            if best is not None and direction.hardly_leads(self.epsilon, best):
+                continue
             try:
-                value, tilt = direction.estimate(self.epsilon)
+                estimate = direction.estimate(self.epsilon)
             except TooFine:
                 return math.nan
-            if value > best:
-                best, self.leading = value, k
-                result = tilt
-        if math.isfinite(best):
-            self.tilts[self.leading] = result
-        return best
+            if best is None or estimate.value > best.value:
+                best, self.leading = estimate, k
+        assert best is not None
+        self.off = best.error
+        if math.isfinite(best.value):
+            self.tilts[self.leading] = best.tilt
+        return best.value
 
     def one_direction(self, node: Node) -> Interval:
         """Log delta in the leading direction alone; `realised` then says whether data sets have it."""
@@ -249,7 +255,7 @@ class Search:
         if self._needs_nothing():
             return Boundary(self.low, None)
         guess = self._by_normal_law()
-        quick = self._quickly(guess) if guess else None
+        quick = self._quickly(guess)
         if quick is not None:
             return quick
         start = min(max(guess[0] if guess else 1.0, self.low), self.high)
@@ -324,22 +330,60 @@ class Search:
 
     def _by_normal_law(self) -> tuple[float, float] | None:
         """About the root, and the slope there, were losses normal; None where they have no such scale."""
-        if self._composed(min(max(1.0, self.low), self.high)) is None:
+        first = min(max(1.0, self.low), self.high)
+        plan = self._composed(first)
+        if plan is None:
             return None
 
         @cache
-        def normal(x: float) -> float:
+        def scale(x: float) -> float:
             plan = self._composed(x)
             assert plan is not None
-            return self._aim - normal_score(plan.scale, self.epsilon)
+            return plan.scale
 
-        safe, unsafe = real(normal, self.low, self.high, width=_NEAR)
+        def normal(mu: float) -> float:
+            return self._aim - normal_score(mu, self.epsilon)
+
+        enough, too_much = real(normal, *_SCALES, start=max(scale(first), _SCALES[0]), width=_NEAR)
+        if enough is not None and too_much is not None:
+            aim = math.sqrt(enough * too_much)
+            steep = (normal(too_much) - normal(enough)) / math.log(too_much / enough)
+
+            def above(x: float) -> tuple[float, float]:
+                inside = self.low <= x <= self.high and scale(x) > 0.0
+                return math.log(scale(x) / aim) if inside else math.nan, _NEAR
+
+            about = near_root(above, first, -1.0)
+            if about is not None:
+                return about[0], steep * about[1]
+        safe, unsafe = real(lambda x: normal(scale(x)), self.low, self.high, width=_NEAR)
         if safe is None or unsafe is None:
             return None
-        slope = (normal(unsafe) - normal(safe)) / math.log(unsafe / safe)
+        slope = (normal(scale(unsafe)) - normal(scale(safe))) / math.log(unsafe / safe)
         return math.sqrt(safe * unsafe), slope
 
-    def _quickly(self, guess: tuple[float, float]) -> Boundary | None:
+    def _bracketed(
+        self, rough: Callable[[float], tuple[float, float]]
+    ) -> tuple[float, float, float, float] | None:
+        """As `near_root`, by a bracket of estimates; None where there is none of these."""
+
+        @cache
+        def excess(x: float) -> float:
+            value, _ = rough(x)
+            if math.isnan(value):
+                raise TooFine
+            return value
+
+        try:
+            safe, unsafe = real(excess, self.low, self.high, width=_CLOSE)
+            if safe is None or unsafe is None:
+                return None
+            slope = (excess(unsafe) - excess(safe)) / math.log(unsafe / safe)
+            return safe * math.exp(-excess(safe) / slope), slope, 0.0, math.inf
+        except _OUTSIDE:
+            return None
+
+    def _quickly(self, guess: tuple[float, float] | None) -> Boundary | None:
         """The boundary in four or five evaluations, all but one of them of one direction only.
 
         Rough trials give a start and a slope, secant steps on the leading direction the rest. None where
@@ -348,21 +392,24 @@ class Search:
         assert self._tilts is not None
         trials = Trials(self.epsilon, self.adjacency, tilts=self._tilts)
 
-        def rough(x: float) -> float:
+        def rough(x: float) -> tuple[float, float]:
             if not self.low <= x <= self.high:
-                return math.nan
-            return self._aim - score(trials.rough(self.build(x)))
+                return math.nan, math.inf
+            log_delta = trials.rough(self.build(x))
+            return self._aim - score(log_delta), _CLOSER if trials.off < _FINE else _CLOSE
 
         def leading(x: float) -> float:
             solved = trials.one_direction(self.build(x))
             return self._aim - score(solved.upper) if solved.resolved else math.nan
 
-        start = near_root(rough, *guess, _CLOSE)
+        start = near_root(rough, *guess) if guess else None
+        if start is None:
+            start = self._bracketed(rough)
         if start is None:
             return None
-        x, slope, bend = start
+        x, slope, bend, seen = start
         half = math.copysign(0.4 * WIDTH, -slope)  # into safety
-        value, move = leading(x), math.inf
+        value, move = leading(x), seen if trials.off < _FINE else math.inf
         chords: list[tuple[float, float]] = []
         for _ in range(6):
             # to the root of a parabola, and a little into safety

@@ -12,19 +12,19 @@ import math
 
 import numpy as np
 
-from .lines import EvenLine, many_broad_jumps
+from .lines import many_broad_jumps, rough_line
 from .loss import LossDistribution
 from .moments import Parts, SummedMoments, Tilted
-from .saddle import Saddle, aliasing
-from .stable import log_peak, quiet
+from .saddle import Saddle, Totals
+from .stable import Floats, log_peak, quiet
 
 _FAN = np.geomspace(0.4, 6.0, 9)
 _LESS = 1e-3  # what is granted to a coarse rule, in Chernoff's bound
 _NATS = 30.0  # below the peak at which its nodes must end
-_TOLERANCE = 1e-8  # of the rough line's step and end
+TOLERANCE = 1e-8
+"""Of a rough line's step and end."""
 # what a rule may be off by, and a line in a reading; and what is granted beside
 _OFF, _ERROR, _GRANTED = 1e-7, 1e-6, 1e-7
-_WIDTHS, _MOST = 8.5, 200  # of the line in inverse deviations of the loss, and its nodes
 
 
 def exchanged(parts: Parts, others: Parts) -> bool:
@@ -36,8 +36,8 @@ def exchanged(parts: Parts, others: Parts) -> bool:
 
 
 @quiet()
-def chernoff(saddle: Saddle, c: float, eps: float) -> tuple[float, float]:
-    """Return a bound of log delta of Q against P, and about its saddle; inf where the nodes do not tell.
+def chernoff(saddle: Saddle, c: float, eps: float) -> tuple[float, Totals[Floats] | None]:
+    """Return a bound of log delta of Q against P, and what by; inf where the nodes do not tell.
 
     `c`: the tilt at which P against Q was read there.
     """
@@ -46,16 +46,21 @@ def chernoff(saddle: Saddle, c: float, eps: float) -> tuple[float, float]:
         if not isinstance(moments, SummedMoments) or not all(
             branch.whole for branch in moments.law.branches
         ):
-            return math.inf, 0.0
+            return math.inf, None
         # the nodes go as far as the tilts that they were made for: these may lead beyond
         losses, log_w = moments.coarse
         steepest = log_w - (1.0 + float(cs[-1])) * losses
-        if max(steepest[0], steepest[-1]) > steepest.max() - _NATS:
-            return math.inf, 0.0
+        if max(steepest[0], steepest[-1]) > float(np.maximum.reduce(steepest)) - _NATS:
+            return math.inf, None
     total = saddle.rough(-1.0 - cs)
     bounds = total.log_moment - cs * eps + log_peak(cs)
-    saddles = -total.mean - 1.0 / cs - 1.0 / (1.0 + cs)
-    return float(np.fmin.reduce(bounds)) + _LESS, float(np.interp(eps, saddles, cs, 0.0, 0.0))
+    return float(np.fmin.reduce(bounds)) + _LESS, total
+
+
+def tilt(total: Totals[Floats], eps: float) -> float:
+    """Return about the saddle of Q against P, by what `chernoff` was read from; 0 where it is not there."""
+    cs = -1.0 - total.c
+    return float(np.interp(eps, -total.mean - 1.0 / cs - 1.0 / (1.0 + cs), cs, 0.0, 0.0))
 
 
 @quiet()
@@ -69,7 +74,7 @@ def about(parts: Parts, c: float, eps: float) -> float:
     law, n = parts[0]
     if law.gaussian is not None or not all(branch.whole for branch in law.branches):
         return math.inf
-    saddle = Saddle(parts, c, warm=True, tolerance=_TOLERANCE, finer=True)
+    saddle = Saddle(parts, c, warm=True, tolerance=TOLERANCE, finer=True)
     moments = saddle.moments[0][0]
     assert isinstance(moments, SummedMoments)
     tilted = Tilted(c, moments.coarse)
@@ -80,14 +85,10 @@ def about(parts: Parts, c: float, eps: float) -> float:
     off = float(squares[::2].sum() / squares[1::2].sum() - 1.0) ** 2
     if not (off < _OFF and many_broad_jumps(law, *moments.jump(c), variance)):
         return math.inf
-    total, step = aliasing(saddle, c, variance + 1.0 / (c * c) + 1.0 / (1.0 + c) ** 2, eps)
-    count = math.ceil(_WIDTHS / (math.sqrt(variance) * step))
-    if count > _MOST:
+    line = rough_line(saddle, c, variance + 1.0 / (c * c) + 1.0 / (1.0 + c) ** 2, eps)
+    if line is None:
         return math.inf
-    z = 1j * step * np.arange(count)
-    table = np.exp(n * tilted.even(step, count)) / ((1.0 + z / c) * (1.0 + z / (1.0 + c)))
-    left = float(np.abs(table[-2:]).max()) * max(step * count, c) / math.pi
-    value, _, error = EvenLine(total, step, table, left, _TOLERANCE).read(eps)
+    value, _, error = line.read(eps)
     if not error < _ERROR:
         return math.inf
-    return value + error + (_GRANTED + 4.0 * off) * (1.0 + abs(total.log_moment) + c * eps)
+    return value + error + (_GRANTED + 4.0 * off) * (1.0 + abs(line.total.log_moment) + c * eps)

@@ -91,19 +91,23 @@ class Meter:
 _METER: ContextVar[Meter | None] = ContextVar("metered_work", default=None)
 
 
-@contextmanager
-def metered(most: float = math.inf) -> Iterator[Meter]:
+class metered:
     """Count the work of the block, independently of machine and load.
 
     Within the block `Overspent` is raised where it is more than `most`.
     """
-    meter = Meter(min(most, remaining()))
-    token = _METER.set(meter)
-    try:
-        yield meter
-    finally:
-        _METER.reset(token)
-        _charge(meter.spent)  # a block around this one did it too
+
+    def __init__(self, most: float = math.inf) -> None:
+        self.most = most
+
+    def __enter__(self) -> Meter:
+        meter = self._meter = Meter(min(self.most, remaining()))
+        self._token = _METER.set(meter)
+        return meter
+
+    def __exit__(self, *error: object) -> None:
+        _METER.reset(self._token)
+        _charge(self._meter.spent)  # a block around this one did it too
 
 
 OVER_BUDGET = (

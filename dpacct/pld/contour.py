@@ -19,7 +19,7 @@ import numpy as np
 from . import backwards, roots
 from .conversions import gaussian_log_delta, gaussian_slope
 from .interval import Interval
-from .lines import FLOOR, ContourLine, confirmed, line_for
+from .lines import FLOOR, ContourLine, confirmed, line_for, rough_line
 from .loss import ULPS, gaussian, rounding
 from .moments import Part, Summand, prepare
 from .operators import SampledLoss
@@ -28,7 +28,6 @@ from .stable import Floats, TooFine, mixed_loss, quiet
 
 _FAN = np.geomspace(0.1, 3.0, 11)
 _BACK = np.append(np.geomspace(1e-6, 0.1, 6), (0.3, 0.5, 0.7, 0.9, 1.0))
-_NEAR = np.array([0.95, 1.0, 1.05])
 _LEAST = -745.0  # log of the smallest float
 _TO_THE_TOP = 40.0  # e^-40 of the way to the largest loss is rounding
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
@@ -37,6 +36,8 @@ _STEP = 1e-13  # what the profile of one step is off by
 _CLOSED, _MOST_STEPS = 1e-11, 30  # what a closed form may be off by, and steps to its root
 _USABLE = 1e-3  # a worse reading is no answer
 _SHARED = 1e-10  # nor is a worse one on the line of another epsilon, unless its own is as bad
+_ROUGH, _SADDLE_POINT = 1e-3, 0.1  # what a rough line and the saddle point may be off by
+_NO_LINE = math.nan, math.nan, math.inf
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
 
 
@@ -71,26 +72,20 @@ def _single(parts: list[Part]) -> Summand | None:
 
 
 @quiet()
-def estimate(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> tuple[float, float]:
-    """The saddle point's log delta, mostly a part in a thousand off, and the saddle; nan if there is none.
-
-    With k2, k3, k4 the derivatives of log M(c) - c eps - log c - log(1 + c), to second order
-    (Daniels 1954): the usual estimate times 1 + k4/(8 k2^2) - 5 k3^2/(24 k2^3).
-    """
+def estimate(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Interval:
+    """About log delta, and what it is off by: by a rough line, or the saddle point; nan without one."""
     laws = merged(parts)
     try:
-        saddle = Saddle(laws, tilt or guess_for_epsilon(laws, eps), warm=tilt > 0.0)
-        c = saddle.near_epsilon(eps)
+        start = tilt or guess_for_epsilon(laws, eps)
+        saddle = Saddle(laws, start, warm=tilt > 0.0, tolerance=backwards.TOLERANCE)
+        c, curvature = saddle.near_epsilon(eps)
+        line = rough_line(saddle, c, curvature, eps)
     except _FAILED:
-        return math.nan, 0.0
-    total = saddle.rough(c * _NEAR)
-    below, k2, above = total.curvature.tolist()
-    away = c * (_NEAR[2] - 1.0)
-    k3, k4 = (above - below) / (2.0 * away), (above - 2.0 * k2 + below) / away**2
-    fourth, third = k4 / (8.0 * k2 * k2), 5.0 * k3 * k3 / (24.0 * k2**3)
-    # the series is asymptotic: where its terms are large, its first one is the best
-    share = 1.0 / (1.0 + (max(abs(fourth), third) / 0.2) ** 4)
-    return float(total.log_delta(eps)[1]) + math.log1p(share * (fourth - third)), c
+        return _UNRESOLVED
+    value, _, error = _NO_LINE if line is None else line.read(eps)
+    if error < _ROUGH:
+        return Interval.about(value, _ROUGH, c, saddle)
+    return Interval.about(saddle.estimate(c, eps), _SADDLE_POINT, c, saddle)
 
 
 @quiet()
@@ -129,10 +124,13 @@ def surely_below(
     if beside is None or saddle is None or not backwards.exchanged(saddle.parts, parts):
         return chernoff(parts, eps) < log_delta
     try:
-        best, tilt = backwards.chernoff(saddle, beside.tilt, eps)
-        if best == math.inf:
+        best, total = backwards.chernoff(saddle, beside.tilt, eps)
+        if total is None:
             return chernoff(parts, eps) < log_delta
-        return best < log_delta or (tilt > 0.0 and backwards.about(parts, tilt, eps) < log_delta)
+        if best < log_delta:
+            return True
+        tilt = backwards.tilt(total, eps)
+        return tilt > 0.0 and backwards.about(parts, tilt, eps) < log_delta
     except _FAILED:
         return False
 
@@ -614,14 +612,16 @@ def _newton(saddle: Saddle, line: ContourLine, log_target: float, floor: float) 
             return None
         gap = log_target - log_value
         move = gap / slope
+        move *= 1.0 + 0.5 * move / (total.curvature * slope)  # the slope is about minus the saddle
         if abs(value + move - total.saddle_epsilon) > 2.5 * width:
             return None
         gap = abs(gap)
-        if gap <= max(1e-13, 0.02 * error) or (abs(move) >= 0.5 * previous and gap < 1e-9):
+        left = min(gap, gap * gap)  # of it, after the step
+        if left <= max(1e-14, 0.02 * error) or (abs(move) >= 0.5 * previous and gap < 1e-9):
             value += move
             if error > _USABLE or (total.skewed and not confirmed(saddle, line, value)):
                 return Interval.about(value, math.inf)
-            error = _off(error + gap, slope) + FLOOR * abs(value)
+            error = _off(error + left, slope) + FLOOR * abs(value)
             return Interval.about(max(floor, value), error, total.c, saddle)
         previous, value = abs(move), value + move
     return None

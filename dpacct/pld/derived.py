@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def sampled(source: Source, rate: float) -> Source:
     if rate == 1.0:
         return source
     return (
-        replace(source, of=source.of.sampled(rate))
+        Cut(source.of.sampled(rate), source.contour)
         if isinstance(source, Cut)
         else SampledSource(source, rate)
     )
@@ -31,7 +31,7 @@ def backwards(source: Source) -> Source:
     if isinstance(source, Backwards):
         return source.base
     return (
-        replace(source, of=source.of.reversed()) if isinstance(source, Cut) else Backwards(source)
+        Cut(source.of.reversed(), source.contour) if isinstance(source, Cut) else Backwards(source)
     )
 
 
@@ -40,7 +40,7 @@ def mirrored(source: Source, rate: float) -> Source:
     if rate == 1.0:
         return source
     if isinstance(source, Cut):
-        return replace(source, of=source.of.sampled(rate).mirrored())
+        return Cut(source.of.sampled(rate).mirrored(), source.contour)
     return Mirrored(SampledSource(source, rate))
 
 

@@ -26,7 +26,7 @@ Level = Callable[
 
 FLOOR = 1e-13
 _PLACED = 4e-16  # relative rounding of the losses beside epsilon
-_MOST_FIRST, _MOST = 1200, 6000  # nodes of a line to begin with, and once it was halved
+_MOST_FIRST, _MOST = 2400, 6000  # nodes of a line to begin with, and once it was halved
 # of the expansion of an odd atom: nodes, terms, and atoms of its law
 _MOST_ODD_NODES, _MOST_ODD, _FEW_ATOMS = 4096, 600, 64
 _MOST_CLOSE = 1e6  # inverse deviations in half a period of close atoms
@@ -46,6 +46,9 @@ _NIL_MASS = 38.0  # e^-38 of M(c) is nothing
 _COMES_BACK = 1e-11  # relative size of what a line may leave out there
 # terms at the end of a line that tell how fast it falls, and the least that it is taken to fall by
 _ENDS, _SLOWEST = 20, 1e-3
+# of a rough line: inverse deviations of the loss that it goes, and if it has not fallen by then; its nodes at
+# most; and the share of delta that it may leave out
+_WIDTHS, _MOST_ROUGH, _FALLEN = (12.0, 30.0), 300, 1e-4
 _SEEN = 24  # places of a line at which its noise is looked at
 _NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
@@ -140,7 +143,9 @@ class EvenLine(ContourLine):
         table = table * (step / math.pi)
         table[0] *= 0.5
         super().__init__(total, z, table, table, error=error)
-        self.columns = np.stack((table, table * s), axis=1)
+        self.columns = np.empty((table.size, 2), complex)
+        self.columns[:, 0] = table
+        np.multiply(table, s, out=self.columns[:, 1])
         self.size = float(np.abs(table).sum())
 
     def read(self, eps: float) -> Reading:
@@ -161,7 +166,7 @@ def even_line(
     """The vertical with the step of the aliasing bound; None if it would take more than `most` nodes."""
     c = total.c
     unit = math.sqrt(2.0 * math.pi * total.curvature)
-    if not abs(eps - saddle.plan.eps) <= 0.1 / c:
+    if not _planned(saddle, c, eps):
         about, step = aliasing(saddle, c, total.curvature, eps)
         saddle.plan = VerticalSum(eps, step, reach(saddle, about, step))
     _, step, count = saddle.plan
@@ -192,6 +197,29 @@ def even_line(
     return None
 
 
+def _planned(saddle: Saddle, c: float, eps: float) -> bool:
+    """Return whether the plan of the vertical through c, which the saddle settled on, is for about this."""
+    return abs(eps - saddle.plan.eps) <= 0.1 / c
+
+
+def rough_line(saddle: Saddle, c: float, curvature: float, eps: float) -> ContourLine | None:
+    """The vertical by coarse rules, as far as one bump of a loss goes; None where that takes many nodes."""
+    total, step = aliasing(saddle, c, curvature, eps)
+    variance = curvature - 1.0 / (c * c) - 1.0 / (1.0 + c) ** 2
+    width, unit = math.sqrt(max(variance, 0.0)) * step, math.sqrt(2.0 * math.pi * curvature)
+    for widths in _WIDTHS:
+        if not width * _MOST_ROUGH > widths:
+            return None
+        count = math.ceil(widths / width)
+        z = 1j * step * np.arange(count)
+        table = np.exp(saddle.coarsely(c, step, count))
+        table /= (1.0 + z / c) * (1.0 + z / (1.0 + c))
+        left = float(np.abs(table[-2:]).max()) * max(step * count, c) / math.pi
+        if left * unit < _FALLEN:
+            break
+    return EvenLine(total, step, table, left, saddle.tolerance)
+
+
 def _seen_to_fall(saddle: Saddle, total: Totals[float], table: Complexes, step: float) -> bool:
     """Return whether a line shows every return: one law without atoms, in 1.5 periods of its jumps."""
     parts = saddle.parts
@@ -200,7 +228,8 @@ def _seen_to_fall(saddle: Saddle, total: Totals[float], table: Complexes, step: 
     if len(parts) > 1 or parts[0][0].losses.size:
         return False
     periods = step * table.size * abs(total.third) / (2.0 * math.pi * total.variance)
-    return periods > 1.5 and bool((np.diff(np.abs(table)) <= 1e-18).all())
+    sizes = np.abs(table)
+    return periods > 1.5 and bool(np.logical_and.reduce(sizes[1:] <= sizes[:-1] + 1e-18))
 
 
 def revival(
@@ -284,7 +313,7 @@ def _highest(
 def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> ContourLine | None:
     """s = c + i tau + lean (sqrt(tau^2 + b^2) - b), tau = a sinh y; None where nothing decays within reach.
 
-    The trapezoid rule in y, halved until it settles.
+    The trapezoid rule in y, halved until every other node tells the same.
     """
     c, gap = total.c, total.mean - eps
     width = 1.0 / math.sqrt(total.curvature)
@@ -306,9 +335,11 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
             value = value + n * moments.log_ratio(c, z)
         return z, weight, np.exp(value)
 
-    # twice the step of the aliasing bound where the contour is vertical, so that one halving settles
-    step = 2.0 * min(aliasing(saddle, c, total.curvature, eps)[1] / scale, 0.06)
-    block, tables = min(max(12, math.ceil(0.8 / step)), 400), []
+    # the step of the aliasing bound where the contour is vertical
+    planned = _planned(saddle, c, eps)
+    even = saddle.plan.step if planned else aliasing(saddle, c, total.curvature, eps)[1]
+    step = min(even / scale, 0.06)
+    block, tables = min(max(24, math.ceil(0.8 / step)), 800), []
     unit = math.sqrt(2.0 * math.pi * total.curvature)
     returns = 0.0  # a frequency at which it comes back
     for first in range(0, min(30 * block, _MOST_FIRST), block):
@@ -325,9 +356,10 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
         return None
     z, weight, value = (np.concatenate(p) for p in zip(*tables, strict=True))
     weight[0] *= 0.5
-    previous, last = math.nan, math.inf
+    last = math.inf
     while True:
-        now = step * float((weight * value * np.exp(gap * z)).real.sum())
+        terms = (weight * value * np.exp(gap * z)).real
+        now, previous = step * float(terms.sum()), 2.0 * step * float(terms[::2].sum())
         change = abs(now - previous) / abs(now) if now else math.inf
         # a small change is not the square root of the next: it is taken for the error itself
         stalled = 0.3 * last < change < 1e-9  # rounding, of which it is a sample
@@ -337,7 +369,7 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
             return ContourLine(total, z, weight * step, value, error=error * abs(now), halved=True)
         if z.size > _MOST:
             return None
-        previous, last = now, change
+        last = change
         middle = table(step * (np.arange(z.size) + 0.5))
         z, weight, value = (
             np.stack((a, b), axis=1).ravel()

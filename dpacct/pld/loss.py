@@ -209,19 +209,24 @@ class Branch:
         """Q against P; twice is nothing."""
         chain = self.chain
         if chain and isinstance(chain[-1], Reversed):
-            return replace(self, chain=chain[:-1])
-        return replace(self, chain=(*chain, Reversed()))
+            return self._through(chain[:-1])
+        return self._through((*chain, Reversed()))
 
     def sampled(self, rate: Any) -> Branch:
         """(1-r) Q + r P against Q; two in a row are one of the product of the rates."""
         chain = self.chain
         if chain and isinstance(chain[-1], SampledLoss):
-            return replace(self, chain=(*chain[:-1], SampledLoss(chain[-1].rate * rate)))
-        return replace(self, chain=(*chain, SampledLoss(rate)))
+            return self._through((*chain[:-1], SampledLoss(chain[-1].rate * rate)))
+        return self._through((*chain, SampledLoss(rate)))
 
     def blended(self, terms: tuple[tuple[float, float, float], ...]) -> Branch:
         """A blend of several shifts of P against Q."""
-        return replace(self, chain=(*self.chain, Blended(terms)))
+        return self._through((*self.chain, Blended(terms)))
+
+    def _through(self, chain: tuple[Operator, ...]) -> Branch:
+        """The same noise through this chain (`replace` takes twice the time)."""
+        ends, shift = (self.low, self.high), (self.slope, self.offset)
+        return Branch(*ends, self.base, self.linear, self.square, *shift, chain, self.curve)
 
     def weighted(self, log_factor: float) -> Branch:
         """P- and Q-mass times a factor: every operator leaves it where it is."""
@@ -525,13 +530,15 @@ class LossDistribution:
         """(1-r) Q + r P against Q: l -> log(1 - r + r e^l), log q stays; `rate` in (0, 1]."""
         if rate == 1:
             return self
-        r = float(rate)
-        losses, log_q = stable.mixed_loss(r, self.losses), self.log_q
+        r, before = float(rate), self.before
+        losses, log_q = self.losses, self.log_q
+        if losses.size:
+            before = max(before, float(np.abs(losses).max()))
+            losses = stable.mixed_loss(r, losses)
         if self.lost > 0.0:  # outcomes that P misses are merely unlikely under the mixture
             losses = np.append(losses, math.log1p(-r))
             log_q = np.append(log_q, math.log(self.lost))
         branches = tuple(branch.sampled(rate) for branch in self.branches)
-        before = max(self.before, float(np.abs(self.losses).max(initial=0.0)))
         return LossDistribution(losses, log_q, branches, r * self.infinite, before=before)
 
     def blended(self, terms: tuple[tuple[float, float, float], ...]) -> LossDistribution:

@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -50,8 +50,7 @@ _HERMITE = _HERMITE[0], _HERMITE[1] / math.sqrt(2.0 * math.pi)
 _STEEPEST = 1e150  # tilts whose squares are still floats
 
 
-@dataclass(frozen=True)
-class Cumulants:
+class Cumulants(NamedTuple):
     """log M(c), and mean, variance and third central moment of L under the law tilted by e^{cL}."""
 
     log_moment: float
@@ -133,7 +132,10 @@ def _divergence(loss: Floats, log_w: Floats) -> float:
 
 def powers(losses: Floats) -> Floats:
     """Columns 1, l, l^2."""
-    return np.stack((np.ones(losses.shape), losses, losses * losses), axis=1)
+    columns = np.ones((losses.size, 3))
+    columns[:, 1] = losses
+    np.multiply(losses, losses, out=columns[:, 2])
+    return columns
 
 
 def tilted(
@@ -183,12 +185,12 @@ class Tilted:
         live = part >= 1e-20 * np.add.reduce(part)
         return w[live], loss[live], mean
 
-    def turned(self, t: Floats) -> Complexes:
-        """About log(M(c+it)/M(c)) - itm at real t, from what matters most to the variance."""
+    def turned(self, t: Floats, least: float = 1e-6) -> Complexes:
+        """About log(M(c+it)/M(c)) - itm at real t, from what is not the least part of the variance."""
         w, loss, _ = self.weights
         part = w * loss
         part *= loss
-        live = part > 1e-6 * np.maximum.reduce(part)
+        live = part > least * np.maximum.reduce(part)
         w, loss = w[live], loss[live]
         u = np.multiply.outer(t, loss)
         imag = np.sin(u) @ w
@@ -274,7 +276,10 @@ class Fine(Tilted):
         if sure and abs(log_moment) < 0.5 and float(np.maximum.reduce(y)) < _LARGE:
             w = np.exp(self.log_w)
             if float(np.minimum.reduce(loss)) > -_LARGE:
-                rise, back = expm1_linear(np.stack((y, -loss)))
+                both = np.empty((2, y.size))
+                both[0] = y
+                np.negative(loss, out=both[1])
+                rise, back = expm1_linear(both)
                 divergence = float(w @ back)
             else:
                 rise, divergence = expm1_linear(y), _divergence(loss, self.log_w)
@@ -390,7 +395,7 @@ class SummedMoments:
             total = x @ w
             total += cs * base[0]
             total -= self.law.infinite
-            if total.min() > -0.9:
+            if np.minimum.reduce(total) > -0.9:
                 log_moment = np.log1p(total)
                 total += 1.0
                 mean = sums[:, 0] / total
@@ -529,7 +534,7 @@ class SummedMoments:
             ULPS * (np.abs(log_w) + c * np.abs(loss) + 1.0)
         )
         u = np.multiply.outer(z, loss - about.mean)
-        terms = expm1_linear(u)
+        terms = np.exp(u) - 1.0 - u  # digits that cancel here are none of a bound
         # rounded nodes move apart: their squares add up
         size = np.sqrt(np.square(np.abs(terms)) @ np.square(off))
         return np.asarray(size / np.abs(1.0 + terms @ np.exp(logs - about.log_moment)))

@@ -79,6 +79,14 @@ class SampledLoss:
         """The operator at a place of the axis."""
         return f.mixed_loss(self._rate if f is stable else self.rate, loss), log_q
 
+    def beside(self, loss: Floats, turn: Floats) -> tuple[Floats, Floats]:
+        """About the real and the imaginary part of the loss, where it was loss + i turn before."""
+        level = np.maximum(loss, 0.0)
+        grown = self._rate * np.exp(loss - level)
+        real = np.exp(-level) * (1.0 - self._rate) + grown * np.cos(turn)
+        imag = grown * np.sin(turn)
+        return level + 0.5 * np.log(real * real + imag * imag), np.arctan2(imag, real)
+
     def limit(self, loss: float) -> float:
         """Map a single loss, which may be infinite."""
         if math.isinf(loss):

@@ -23,7 +23,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import ndtri_exp
@@ -114,17 +115,25 @@ def common(laws: Counted, epsilon: float) -> list[tuple[LossDistribution, float]
     ]
 
 
-def rough(laws: Counted, epsilon: float) -> float:
-    """About log delta: one large jump, or (by Chernoff) common losses alone."""
+def rough(laws: Counted, epsilon: float, tilt: float = 0.0) -> tuple[float, float]:
+    """About log delta: one large jump, or common losses alone; and the tilt of these if they lead, else 0.
+
+    `tilt`: that of what is much like it, or 0.
+    """
     jump, slope = log_of_any(laws, SampledLaw.log_h, epsilon), slope_of_one(laws, epsilon)
-    try:
-        saddle = Saddle(
-            common(laws, epsilon), _STEEPEST * min(slope, 1e280), warm=True, by_loss=True
-        )
-        alone = _alone(saddle, epsilon)
-    except TooFine:
-        alone = -math.inf
-    return float(np.logaddexp(jump, alone - 1.0))
+    parts = common(laws, epsilon)
+    if sum(n * law.range[1] for law, n in parts) <= epsilon:
+        return jump, 0.0
+    alone, c = -math.inf, 0.0
+    with suppress(TooFine):
+        start = tilt or _STEEPEST * min(slope, 1e280)
+        saddle = Saddle(parts, start, warm=True, by_loss=True)
+        alone = _alone(saddle, epsilon) - 1.0
+        if alone > jump - _NEGLIGIBLE:
+            c, _ = saddle.near_epsilon(epsilon)
+            bound = float(saddle.rough(np.array([c])).bound(epsilon)[0])
+            alone = min(bound, saddle.estimate(c, epsilon))
+    return float(np.logaddexp(jump, alone)), c if alone > jump else 0.0
 
 
 def _alone(saddle: Saddle, epsilon: float) -> float:
@@ -306,7 +315,7 @@ def by_jumps(
     return None
 
 
-def by_lines(laws: Counted, epsilon: float) -> Expansion | None:
+def by_lines(laws: Counted, epsilon: float, tilt: float = 0.0) -> Expansion | None:
     """Contours for common losses, farther jumps in closed form; None where no contour tells."""
     guess = min(slope_of_one(laws, epsilon), 1e280)
     level = 1.2 * epsilon + 0.2 * max(law.rate for law, _ in laws)
@@ -314,7 +323,7 @@ def by_lines(laws: Counted, epsilon: float) -> Expansion | None:
     variance = sum(n * law.variance for law, n in parts)
     mean = 0.5 * variance + sum(n * (law.lost - law.infinite) for law, n in parts)
     deviation = math.sqrt(variance)
-    about = rough(laws, epsilon)
+    about, _ = rough(laws, epsilon, tilt)
     for m in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.5, 7.0, 9.0):
         # beyond a jump > level the others have to lose m deviations
         level = 1.02 * epsilon + max(m * deviation - mean, 0.0)
@@ -342,8 +351,15 @@ def _good(expansion: Expansion | None, epsilon: float, most: float = _GOOD) -> R
     return reading if reading.error < most and ends.upper - ends.lower < 10.0 * most else None
 
 
-def expanded(laws: Counted, epsilon: float) -> tuple[Expansion, Reading]:
-    """The jumps where few do; else lines; else many jumps. Raises `TooFine`."""
+def expanded(laws: Counted, epsilon: float, tilt: float = 0.0) -> tuple[Expansion, Reading]:
+    """The jumps where few do; else lines; else many jumps. Raises `TooFine`.
+
+    `tilt`: of a line that told what is much like it: then lines come first.
+    """
+    bulk = by_lines(laws, epsilon, tilt) if tilt else None
+    result = _good(bulk, epsilon)
+    if bulk is not None and result is not None:
+        return bulk, result
     few = by_jumps(laws, epsilon, _LEVELS[:3])
     if few is not None and few.span > _SHORT:  # tables that long take time: lines first
         wide, few = few, None
@@ -352,8 +368,9 @@ def expanded(laws: Counted, epsilon: float) -> tuple[Expansion, Reading]:
     reading = _good(few, epsilon)
     if few is not None and reading is not None and reading.slope > 0.4 * few.tilt:
         return few, reading
-    bulk = by_lines(laws, epsilon)
-    result = _good(bulk, epsilon)
+    if not tilt:
+        bulk = by_lines(laws, epsilon)
+        result = _good(bulk, epsilon)
     if bulk is not None and result is not None:
         return bulk, result
     if wide is not None:
@@ -368,8 +385,8 @@ def expanded(laws: Counted, epsilon: float) -> tuple[Expansion, Reading]:
     tries: list[tuple[Sequence[float], float | None]] = [(_LEVELS, None)]
     if reading is not None:  # several jumps share epsilon: the tilt is less
         tries.insert(0, (_LEVELS[:3], reading.slope))
-    for levels, tilt in tries:
-        many = by_jumps(laws, epsilon, levels, tilt)
+    for levels, c in tries:
+        many = by_jumps(laws, epsilon, levels, c)
         read = _good(many, epsilon, _USABLE)
         if many is not None and read is not None:
             best.append((many, read))
@@ -399,6 +416,7 @@ class RareQuestion:
         self.laws, self.reverse = laws, reverse
         self._made: Expansion | ContourLine | None = None
         self._near = (math.inf, -math.inf)
+        self._back: tuple[float, Saddle] | None = None
 
     @property
     def top(self) -> float:
@@ -408,8 +426,8 @@ class RareQuestion:
         return sum(n * law.largest for law, n in self.laws)
 
     @quiet()
-    def read(self, epsilon: float) -> Reading:
-        """delta at epsilon. Raises `TooFine`."""
+    def read(self, epsilon: float, tilt: float = 0.0) -> Reading:
+        """delta at epsilon. Raises `TooFine`. `tilt`: of a line that told what is much like it, or 0."""
         if epsilon >= self.top:
             return Reading(-math.inf, 0.0, 0.0, -math.inf)
         if not self.reverse and any(1.05 * epsilon >= law.largest for law, _ in self.laws):
@@ -419,10 +437,10 @@ class RareQuestion:
             if result.error < _GOOD:
                 return result
         if self.reverse:
-            self._made = path = line(_backwards(self.laws, epsilon), epsilon)
+            self._made = path = line(self._backwards(epsilon), epsilon)
             contours, result, most = [path], self._reading(path, epsilon), math.inf
         else:
-            self._made, result = expanded(self.laws, epsilon)
+            self._made, result = expanded(self.laws, epsilon, tilt)
             contours, most = self._made.contours, 0.02 * epsilon  # its level is for this epsilon
         wide = min(
             (0.5 * math.sqrt(path.total.curvature) for path in contours), default=0.01 * epsilon
@@ -438,18 +456,25 @@ class RareQuestion:
         return Reading(log, -slope, error + _GRANTED, -math.inf)
 
     @quiet()
-    def log_delta(self, epsilon: float) -> Interval | None:
-        """log delta at epsilon; None where nothing tells."""
+    def log_delta(self, epsilon: float, tilt: float = 0.0) -> Interval | None:
+        """log delta at epsilon, with the tilt of a line if one told it; None where nothing tells."""
         try:
-            return self.read(epsilon).interval
+            result = self.read(epsilon, tilt).interval
         except ArithmeticError:
             return None
+        contours = self._made.contours if isinstance(self._made, Expansion) else []
+        return replace(result, tilt=contours[0].total.c) if contours else result
+
+    def _backwards(self, epsilon: float) -> Saddle:
+        if self._back is None or self._back[0] != epsilon:
+            self._back = epsilon, _backwards(self.laws, epsilon)
+        return self._back[1]
 
     @quiet()
     def bound(self, epsilon: float) -> float:
         """log delta is at most this, by Chernoff where sides are exchanged; 0 where nothing tells."""
         try:
-            return min(0.0, _backwards(self.laws, epsilon).bound(epsilon)) if self.reverse else 0.0
+            return min(0.0, self._backwards(epsilon).bound(epsilon)) if self.reverse else 0.0
         except ArithmeticError:
             return 0.0
 
@@ -461,16 +486,21 @@ class RareQuestion:
         return log_delta is not None and log_delta.upper < log_target
 
     @quiet()
-    def estimate(self, epsilon: float) -> float:
-        """About log delta, smooth in the parameters of the laws; NaN where nothing tells."""
+    def estimate(self, epsilon: float, tilt: float = 0.0) -> tuple[float, float]:
+        """About log delta, and the tilt of a line that tells it, or 0; NaN where nothing does.
+
+        `tilt`: that of what is much like it, or 0.
+        """
         if epsilon >= self.top:
-            return -math.inf
+            return -math.inf, 0.0
         try:
             if self.reverse:
-                return min(0.0, _backwards(self.laws, epsilon).bound(epsilon) - 1.0)
-            return min(0.0, rough(self.laws, epsilon))
+                saddle = self._backwards(epsilon)
+                return min(0.0, saddle.estimate(saddle.near_epsilon(epsilon)[0], epsilon)), 0.0
+            value, tilt = rough(self.laws, epsilon, tilt)
+            return min(0.0, value), tilt
         except ArithmeticError:
-            return math.nan
+            return math.nan, 0.0
 
     def guess(self, log_target: float) -> float:
         """About the epsilon for this log delta: that of one jump, or of the common losses by Chernoff."""

@@ -500,7 +500,7 @@ def lines(
     tilt = guess
     with suppress(TooFine):
         saddle = Saddle(near(laws, level), guess, warm=True, by_loss=True, tolerance=TOLERANCE)
-        tilt = saddle.near_epsilon(y)
+        tilt = saddle.near_epsilon(y)[0]
         whole = line(saddle, y, about)
         if whole.read(y)[2] < _GOOD:
             return [whole], -math.inf

@@ -383,13 +383,14 @@ def whole(
 
 
 def near_root(
-    f: Function, x: float, slope: float, within: float
-) -> tuple[float, float, float] | None:
-    """About a root, with the slope and half the bend in log x there: by steps until one is below `within`.
+    f: Callable[[float], tuple[float, float]], x: float, slope: float
+) -> tuple[float, float, float, float] | None:
+    """About a root, slope and half the bend in log x there, and over which way these were seen.
 
-    `slope` is about that of f at x, for the first step. None where steps go far astray.
+    By steps; None where they go far astray. `slope` is about that of f at x, for the first one. f tells with
+    its value how short a step need not be checked; nor need one be where the last two together are as short.
     """
-    value, bend, last = f(x), 0.0, None
+    (value, within), bend, last = f(x), 0.0, None
     for _ in range(12):
         # to the root of a parabola, nearly
         step = -value / slope if slope else math.nan
@@ -397,9 +398,9 @@ def near_root(
         if not abs(move) < 3.0:
             return None
         following = x * math.exp(move)
-        if abs(move) < within:
-            return following, slope + 2.0 * bend * move, bend
-        before, value, x = value, f(following), following
+        if abs(move) < within or (last is not None and abs(move * last[1]) < within * within):
+            return following, slope + 2.0 * bend * move, bend, last[1] if last else math.inf
+        before, (value, within), x = value, f(following), following
         chord = (value - before) / move
         if last is not None:
             bend = (chord - last[0]) / (move + last[1])

@@ -11,13 +11,15 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from . import stable
 from .loss import Branch
+from .operators import Reversed, SampledLoss
 from .stable import Array, Floats, TooFine, log1p, quiet
 
 Bools = npt.NDArray[np.bool_]
 Nodes = tuple[Array, Array]  # losses, and logs of their P-weights
 
-_GAUSS = np.polynomial.legendre.leggauss(24)
+_GAUSS, _COARSE_GAUSS = (np.polynomial.legendre.leggauss(size) for size in (24, 12))
 NEGLIGIBLE = 42.0
 """Nats below the peak of a tilted integrand, on its P-mass or on L^2 of it."""
 _FOLDED = 41.0  # nats below the peak at which an even rule folds back what it leaves out
@@ -35,8 +37,32 @@ def _live(values: Floats, loss: Floats, scale: float) -> Bools:
     with quiet():
         small = 2.0 * np.log(np.minimum(scale * np.abs(loss) + 1e-300, 1.0))
     both = np.concatenate((values, values + small))
-    kept: Bools = both > both.max(axis=1, keepdims=True) - NEGLIGIBLE
+    kept: Bools = both > np.maximum.reduce(both, axis=1, keepdims=True) - NEGLIGIBLE
     return kept
+
+
+def _felt(kept: Bools) -> npt.NDArray[np.intp]:
+    """Places that any row marks."""
+    places: npt.NDArray[np.intp] = np.logical_or.reduce(kept, axis=0).nonzero()[0]
+    return places
+
+
+def _beside(branch: Branch, x: Floats, heights: Floats) -> tuple[Floats, Floats, Floats]:
+    """About the loss, the size of its imaginary part, and log of the size of q, at heights above the axis."""
+    height = heights[:, None]
+    first, *others = branch.chain or (None,)
+    samples = isinstance(first, SampledLoss) and all(isinstance(o, Reversed) for o in others)
+    if not (samples and branch.square):
+        loss, log_q = branch.at(x + 1j * height)
+        return loss.real, np.abs(loss.imag), log_q.real
+    assert isinstance(first, SampledLoss)
+    # of one sample no complex functions are needed
+    loss, log_q = branch.plain(x)
+    loss, turn = first.beside(loss, branch.slope * height)
+    log_q = log_q + 0.5 * branch.square * height * height
+    for operator in others:
+        loss, log_q = operator.apply(loss, log_q, stable)
+    return loss, np.abs(turn), log_q
 
 
 def _shift(branch: Branch, x: Floats, c: float) -> float:
@@ -46,8 +72,8 @@ def _shift(branch: Branch, x: Floats, c: float) -> float:
     """
     heights = branch.height * _SHIFTS
     with quiet():
-        loss, log_q = branch.at(np.concatenate((np.zeros(1), heights))[:, None] * 1j + x)
-        level = np.nan_to_num(((1.0 + c) * loss + log_q).real, nan=-np.inf).max(axis=1)
+        loss, _, log_q = _beside(branch, x, np.concatenate((np.zeros(1), heights)))
+        level = np.nan_to_num((1.0 + c) * loss + log_q, nan=-np.inf).max(axis=1)
     fits = np.flatnonzero(level[1:] < level[0] + _RISE)
     return float(heights[fits[0] if fits.size else -1])
 
@@ -62,17 +88,22 @@ class Panels:
         self.branch, self.by_loss = branch, by_loss
         self._shifts: dict[float, float] = {}
 
-    def nodes(self, tilts: Floats, frequency: float, scale: float, nats: float = 20.0) -> Nodes:
+    def nodes(self, tilts: Floats, frequency: float, scale: float) -> Nodes:
         """A rule to rounding at these tilts and up to this frequency; `scale`: of L^2 beside 1."""
-        left, width = self._panels(tilts, frequency, scale, nats)
-        x = (left[:, None] + width[:, None] * (0.5 + 0.5 * _GAUSS[0])).ravel()
-        loss, log_q = self.branch.at(x)
-        log_w = np.log(0.5 * width[:, None] * _GAUSS[1]).ravel()
-        return loss, log_q + loss + log_w
+        return self._on(self._panels(tilts, frequency, scale, 20.0), _GAUSS)
 
     def coarse(self, low: float, high: float) -> Nodes:
-        """A rule to search with, at tilts in [low, high]."""
-        return self.nodes(np.array([-1.0, 0.0, low, high]), 0.0, max(1.0, high), nats=50.0)
+        """A rule to search with, at tilts in [low, high]: half of the nodes leave the root of the error."""
+        tilts = np.array([-1.0, 0.0, low, high])
+        return self._on(self._panels(tilts, 0.0, max(1.0, high), 50.0), _COARSE_GAUSS)
+
+    def _on(self, panels: tuple[Floats, Floats], gauss: tuple[Floats, Floats]) -> Nodes:
+        """Nodes of a rule of Gauss on each of these panels."""
+        left, width = panels
+        x = (left[:, None] + width[:, None] * (0.5 + 0.5 * gauss[0])).ravel()
+        loss, log_q = self.branch.at(x)
+        log_w = np.log(0.5 * width[:, None] * gauss[1]).ravel()
+        return loss, log_q + loss + log_w
 
     def damped(self, c: float, frequency: float) -> Nodes:
         """A rule on a path where e^{itL}, t > 0, is damped: up where the loss rises, down where it falls."""
@@ -138,8 +169,9 @@ class Panels:
                 depth = max(2, math.ceil(math.log2(unit * branch.steep * (scale + 1.0))))
                 halves = unit * 0.5 ** np.arange(1, depth)
                 graded = [end + (halves if end == low else -halves) for end in ends]
-                x = np.unique(np.concatenate([x, *graded]))
-                x = x[(x >= a) & (x <= b)]
+                x = np.concatenate([x, *graded])
+                x.sort()
+                x = x[(x >= a) & (x <= b) & np.append(True, x[1:] > x[:-1])]
             with quiet():
                 loss, log_q = branch.at(x)
                 values = np.multiply.outer(tilts, loss) + (log_q + loss)
@@ -198,8 +230,8 @@ class Even:
         height = min(8.0, _LEAST_GAP * math.pi / self.branch.steep)
         above = self._above
         if above is None:
-            peak = values.max(axis=1, keepdims=True)
-            live = np.flatnonzero((values > peak - NEGLIGIBLE - 10.0).any(axis=0))
+            peak = np.maximum.reduce(values, axis=1, keepdims=True)
+            live = _felt(values > peak - (NEGLIGIBLE + 10.0))
             x = self.x[max(live[0] - 1, 0) : live[-1] + 2]
             above = self._above = self._raised(x, height * self._HEIGHTS)
         step = self._step(values, above, tilts, frequency, height * self._HEIGHTS)
@@ -236,7 +268,7 @@ class Even:
         return values
 
     def _at(self, values: Floats, scale: float, step: float, shift: float) -> Nodes:
-        live = np.flatnonzero(_live(values, self.loss, scale).any(axis=0))
+        live = _felt(_live(values, self.loss, scale))
         first, last = max(int(live[0]) - 1, 0), min(int(live[-1]) + 1, self.x.size - 1)
         low, high = math.floor(float(self.x[first]) / step), math.ceil(float(self.x[last]) / step)
         if high - low > _MOST_NODES:
@@ -250,9 +282,9 @@ class Even:
 
         Where these are near a place at which the loss is infinite, they are looked at next to it.
         """
-        x = np.append(x, self.branch.poles)
-        loss, log_q = self.branch.at(x + 1j * heights[:, None])
-        return (log_q + loss).real, loss.real, np.abs(loss.imag)
+        x = np.concatenate((x, self.branch.poles))
+        loss, turn, log_q = _beside(self.branch, x, heights)
+        return log_q + loss, loss, turn
 
     @staticmethod
     def _step(
@@ -272,7 +304,9 @@ class Even:
             log_p = log_p + frequency * turn
         growth = np.multiply.outer(tilts, loss)
         growth += log_p
-        rise = (growth.max(axis=2) - values.max(axis=1)[:, None]).max(axis=0)
+        rise = np.maximum.reduce(growth, axis=2)
+        rise -= np.maximum.reduce(values, axis=1)[:, None]
+        rise = np.maximum.reduce(rise, axis=0)
         steps = 2.0 * math.pi * heights / (_FOLDED + np.maximum(rise, 0.0))
         step = float(np.fmax.reduce(steps))
         if not step > 1e-6:

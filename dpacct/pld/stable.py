@@ -130,15 +130,17 @@ def log1p(z: Array) -> Array:
         return np.log1p(z)
     real, imag = z.real, z.imag
     result: Complexes = np.empty(z.shape, complex)
-    np.arctan2(imag, 1.0 + real, out=result.imag)
-    square = real * (real + 2.0)
-    square += imag * imag
+    modulus, square, turned = 1.0 + real, real * (real + 2.0), imag * imag
+    np.arctan2(imag, modulus, out=result.imag)
+    square += turned
     beyond = real <= -0.25  # what is added to 1 is not little there, and 1 + z may be
-    if beyond.any():
-        modulus = np.square(1.0 + real[beyond]) + np.square(imag[beyond])
-        square[beyond] = 0.0
+    if np.logical_or.reduce(beyond, axis=None):
+        modulus *= modulus
+        modulus += turned
+        np.maximum(modulus, 1e-300, out=modulus)
+        np.copyto(square, 0.0, where=beyond)
         np.log1p(square, out=square)
-        square[beyond] = np.log(np.maximum(modulus, 1e-300))
+        np.copyto(square, np.log(modulus), where=beyond)
     else:
         np.log1p(square, out=square)
     np.multiply(square, 0.5, out=result.real)
@@ -182,11 +184,13 @@ def log_peak(c: Number) -> Number:
 
 def mixed_loss(rate: float, loss: Array) -> Array:
     """log(1 - r + r e^loss), real or complex, accurate for tiny rates and for huge losses."""
-    if not loss.size or loss.real.max() < _HUGE:
+    if not loss.size or np.maximum.reduce(loss.real, axis=None) < _HUGE:
         mixed: Array = np.expm1(loss)
         mixed *= rate
         mixed = log1p(mixed)
-        if rate > 0.5 and loss.size and loss.real.min() < -1.0:  # little of Q is left: in full
+        if (
+            rate > 0.5 and loss.size and float(loss.real.min()) < -1.0
+        ):  # little of Q is left: in full
             mixed = np.where(loss.real < -0.5, np.log((1.0 - rate) + rate * np.exp(loss)), mixed)
         return mixed
     large = loss.real > _HUGE

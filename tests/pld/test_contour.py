@@ -422,8 +422,12 @@ def test_chernoff_is_above_and_the_estimate_near() -> None:
         law = gaussian(1.0 / sigma).sampled(rate)
         truth = contour.log_delta([(law, steps)], eps)
         assert contour.chernoff([(law, steps)], eps) >= truth.value
-        guess, _ = contour.estimate([(law, steps)], eps)
-        assert guess == pytest.approx(truth.value, abs=0.5)
+        estimate = contour.estimate([(law, steps)], eps)
+        assert estimate.value == pytest.approx(truth.value, abs=2e-5)
+        saddle, tilt = estimate.saddle, estimate.tilt
+        assert saddle is not None and saddle.estimate(tilt, eps) == pytest.approx(
+            truth.value, abs=0.5
+        )
 
 
 @pytest.mark.parametrize(
