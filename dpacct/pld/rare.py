@@ -23,7 +23,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -64,6 +63,8 @@ _SHORT = 12.0
 _INPUTS = 1e-12
 # relative error above which an expansion is no answer, and up to which nothing better is looked for
 _USABLE, _GOOD = 1e-6, 3e-10
+# nats by which the saddle point's estimate may be below Chernoff's bound less one
+_SHARING = 10.0
 # times the tilt of one jump, about which common losses alone are bounded, and at which tilts around that
 _STEEPEST, _FAN = 12.0, np.geomspace(0.001, 3.9, 28)
 # a tilt of common losses, over one epsilon, and how much larger or smaller it may be
@@ -115,25 +116,26 @@ def common(laws: Counted, epsilon: float) -> list[tuple[LossDistribution, float]
     ]
 
 
-def rough(laws: Counted, epsilon: float, tilt: float = 0.0) -> tuple[float, float]:
-    """About log delta: one large jump, or common losses alone; and the tilt of these if they lead, else 0.
+def rough(laws: Counted, epsilon: float) -> float:
+    """About log delta: one large jump, or (by Chernoff) common losses alone."""
+    jump, alone, _ = _leading(laws, epsilon)
+    return float(np.logaddexp(jump, alone - 1.0))
+
+
+def _leading(
+    laws: Counted, epsilon: float, tilt: float = 0.0
+) -> tuple[float, float, Saddle | None]:
+    """log delta of one large jump, a bound of that of common losses alone, and what that was read from.
 
     `tilt`: that of what is much like it, or 0.
     """
     jump, slope = log_of_any(laws, SampledLaw.log_h, epsilon), slope_of_one(laws, epsilon)
-    parts = common(laws, epsilon)
-    if sum(n * law.range[1] for law, n in parts) <= epsilon:
-        return jump, 0.0
-    alone, c = -math.inf, 0.0
-    with suppress(TooFine):
+    try:
         start = tilt or _STEEPEST * min(slope, 1e280)
-        saddle = Saddle(parts, start, warm=True, by_loss=True)
-        alone = _alone(saddle, epsilon) - 1.0
-        if alone > jump - _NEGLIGIBLE:
-            c, _ = saddle.near_epsilon(epsilon)
-            bound = float(saddle.rough(np.array([c])).bound(epsilon)[0])
-            alone = min(bound, saddle.estimate(c, epsilon))
-    return float(np.logaddexp(jump, alone)), c if alone > jump else 0.0
+        saddle = Saddle(common(laws, epsilon), start, warm=True, by_loss=True)
+        return jump, _alone(saddle, epsilon), saddle
+    except TooFine:
+        return jump, -math.inf, None
 
 
 def _alone(saddle: Saddle, epsilon: float) -> float:
@@ -315,7 +317,7 @@ def by_jumps(
     return None
 
 
-def by_lines(laws: Counted, epsilon: float, tilt: float = 0.0) -> Expansion | None:
+def by_lines(laws: Counted, epsilon: float) -> Expansion | None:
     """Contours for common losses, farther jumps in closed form; None where no contour tells."""
     guess = min(slope_of_one(laws, epsilon), 1e280)
     level = 1.2 * epsilon + 0.2 * max(law.rate for law, _ in laws)
@@ -323,7 +325,7 @@ def by_lines(laws: Counted, epsilon: float, tilt: float = 0.0) -> Expansion | No
     variance = sum(n * law.variance for law, n in parts)
     mean = 0.5 * variance + sum(n * (law.lost - law.infinite) for law, n in parts)
     deviation = math.sqrt(variance)
-    about, _ = rough(laws, epsilon, tilt)
+    about = rough(laws, epsilon)
     for m in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.5, 7.0, 9.0):
         # beyond a jump > level the others have to lose m deviations
         level = 1.02 * epsilon + max(m * deviation - mean, 0.0)
@@ -356,7 +358,7 @@ def expanded(laws: Counted, epsilon: float, tilt: float = 0.0) -> tuple[Expansio
 
     `tilt`: of a line that told what is much like it: then lines come first.
     """
-    bulk = by_lines(laws, epsilon, tilt) if tilt else None
+    bulk = by_lines(laws, epsilon) if tilt else None
     result = _good(bulk, epsilon)
     if bulk is not None and result is not None:
         return bulk, result
@@ -495,10 +497,17 @@ class RareQuestion:
             return -math.inf, 0.0
         try:
             if self.reverse:
-                saddle = self._backwards(epsilon)
-                return min(0.0, saddle.estimate(saddle.near_epsilon(epsilon)[0], epsilon)), 0.0
-            value, tilt = rough(self.laws, epsilon, tilt)
-            return min(0.0, value), tilt
+                back = self._backwards(epsilon)
+                return min(0.0, back.estimate(back.near_epsilon(epsilon)[0], epsilon)), 0.0
+            jump, alone, saddle = _leading(self.laws, epsilon, tilt)
+            tilt, alone = 0.0, alone - 1.0
+            if saddle is not None and alone > jump - _NEGLIGIBLE:
+                c, _ = saddle.near_epsilon(epsilon)
+                refined = min(alone + 1.0, saddle.estimate(c, epsilon))
+                # far below, the bound's tilts ended early: several jumps share epsilon, and it is the better
+                if refined > alone - _SHARING:
+                    alone, tilt = refined, c if refined > jump else 0.0
+            return min(0.0, float(np.logaddexp(jump, alone))), tilt
         except ArithmeticError:
             return math.nan, 0.0
 

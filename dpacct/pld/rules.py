@@ -93,9 +93,12 @@ class Panels:
         return self._on(self._panels(tilts, frequency, scale, 20.0), _GAUSS)
 
     def coarse(self, low: float, high: float) -> Nodes:
-        """A rule to search with, at tilts in [low, high]: half of the nodes leave the root of the error."""
-        tilts = np.array([-1.0, 0.0, low, high])
-        return self._on(self._panels(tilts, 0.0, max(1.0, high), 50.0), _COARSE_GAUSS)
+        """A rule to search with, at tilts in [low, high]: half of the nodes leave the root of the error.
+
+        Not where panels are as wide as the loss allows.
+        """
+        panels = self._panels(np.array([-1.0, 0.0, low, high]), 0.0, max(1.0, high), 50.0)
+        return self._on(panels, _GAUSS if self.by_loss else _COARSE_GAUSS)
 
     def _on(self, panels: tuple[Floats, Floats], gauss: tuple[Floats, Floats]) -> Nodes:
         """Nodes of a rule of Gauss on each of these panels."""
