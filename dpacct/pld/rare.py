@@ -65,6 +65,8 @@ _INPUTS = 1e-12
 _USABLE, _GOOD = 1e-6, 3e-10
 # nats by which the saddle point's estimate may be below Chernoff's bound less one
 _SHARING = 10.0
+# how much a level is above epsilon, in deviations, as it is tried
+_DEVIATIONS = np.array([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.5, 7.0, 9.0])
 # times the tilt of one jump, about which common losses alone are bounded, and at which tilts around that
 _STEEPEST, _FAN = 12.0, np.geomspace(0.001, 3.9, 28)
 # a tilt of common losses, over one epsilon, and how much larger or smaller it may be
@@ -317,8 +319,11 @@ def by_jumps(
     return None
 
 
-def by_lines(laws: Counted, epsilon: float) -> Expansion | None:
-    """Contours for common losses, farther jumps in closed form; None where no contour tells."""
+def by_lines(laws: Counted, epsilon: float, tilt: float = 0.0) -> Expansion | None:
+    """Contours for common losses, farther jumps in closed form; None where no contour tells.
+
+    `tilt`: of a line that told what is much like it, or 0.
+    """
     guess = min(slope_of_one(laws, epsilon), 1e280)
     level = 1.2 * epsilon + 0.2 * max(law.rate for law, _ in laws)
     parts = near(laws, level)
@@ -326,20 +331,22 @@ def by_lines(laws: Counted, epsilon: float) -> Expansion | None:
     mean = 0.5 * variance + sum(n * (law.lost - law.infinite) for law, n in parts)
     deviation = math.sqrt(variance)
     about = rough(laws, epsilon)
-    for m in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.5, 7.0, 9.0):
-        # beyond a jump > level the others have to lose m deviations
-        level = 1.02 * epsilon + max(m * deviation - mean, 0.0)
-        beyond = log_of_any(laws, SampledLaw.log_d, level)
-        if beyond - 0.5 * m * m - math.log(2.0 + 2.5 * m) < about - _NEGLIGIBLE - 2.0:
-            break
-    level = max(level, 1e-290)
+    # beyond a jump > level the others have to lose so many deviations
+    levels = 1.02 * epsilon + np.maximum(_DEVIATIONS * deviation - mean, 0.0)
+    beyond = np.logaddexp.reduce([math.log(n) + law.log_d(levels) for law, n in laws])
+    beyond -= 0.5 * _DEVIATIONS**2 + np.log(2.0 + 2.5 * _DEVIATIONS)
+    little = (beyond < about - _NEGLIGIBLE - 2.0).nonzero()[0]
+    level = max(float(levels[little[0] if little.size else -1]), 1e-290)
     if any(law.masses and level >= law.largest for law, _ in laws):
         return None  # beside the mass of the largest loss |M| comes back, beyond where a line ends
     try:
-        contours, left_out = lines(laws, level, epsilon, guess, about, _NEGLIGIBLE)
+        parts = near(laws, level)
+        contours, left_out = lines(
+            laws, parts, level, epsilon, guess, tilt or guess, about, _NEGLIGIBLE
+        )
     except TooFine:
         return None
-    return Expansion(laws, level, 0.0, level, near(laws, level), left_out, contours)
+    return Expansion(laws, level, 0.0, level, parts, left_out, contours)
 
 
 def _good(expansion: Expansion | None, epsilon: float, most: float = _GOOD) -> Reading | None:
@@ -358,7 +365,7 @@ def expanded(laws: Counted, epsilon: float, tilt: float = 0.0) -> tuple[Expansio
 
     `tilt`: of a line that told what is much like it: then lines come first.
     """
-    bulk = by_lines(laws, epsilon) if tilt else None
+    bulk = by_lines(laws, epsilon, tilt) if tilt else None
     result = _good(bulk, epsilon)
     if bulk is not None and result is not None:
         return bulk, result

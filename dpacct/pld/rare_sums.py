@@ -110,38 +110,37 @@ def gauss_rule(parts: Sequence[tuple[ScaledCumulants, float]], size: int) -> Gau
     if deviation * scale <= 1e-15 * max(abs(mean), 1e-290):
         alone = np.array([mean]), np.zeros(1)
         return GaussRule(*alone, *alone)
-    long = np.longdouble
-    unit = [long(0)] * 2 + [long(kappa[j]) / long(deviation) ** j for j in range(2, order + 1)]
-    zero = long(0)
-    moments = [long(1), zero]
+    powers = np.longdouble(deviation) ** np.arange(order + 1)
+    unit, moments = np.array(kappa, np.longdouble) / powers, np.zeros(order + 1, np.longdouble)
+    moments[0] = 1.0
     for j in range(2, order + 1):
-        moments.append(
-            sum(
-                (long(math.comb(j - 1, i - 1)) * unit[i] * moments[j - i] for i in range(2, j + 1)),
-                start=zero,
-            )
-        )
+        moments[j] = (_choices(j) * unit[2 : j + 1]) @ moments[j - 2 :: -1]
     alpha, beta = _recurrence(moments, size)
     results = []
     for n in (len(alpha), max(len(alpha) - 2, 1)):
-        off = np.sqrt(np.array(beta[1:n]))
-        x, vectors = np.linalg.eigh(
-            np.diag(np.array(alpha[:n])) + np.diag(off, 1) + np.diag(off, -1)
-        )
+        matrix = np.diag(np.array(alpha[:n]))
+        matrix.flat[n :: n + 1] = np.sqrt(
+            np.array(beta[1:n])
+        )  # below the diagonal, where eigh reads
+        x, vectors = np.linalg.eigh(matrix)
         with np.errstate(divide="ignore"):
             results += [mean + deviation * scale * x, 2.0 * np.log(np.abs(vectors[0]))]
     return GaussRule(*results)
 
 
-def _recurrence(moments: list[np.longdouble], size: int) -> tuple[list[float], list[float]]:
+@lru_cache
+def _choices(j: int) -> npt.NDArray[np.longdouble]:
+    """The ways to choose 1, 2, .., j - 1 of j - 1."""
+    return np.array([math.comb(j - 1, i) for i in range(1, j)], np.longdouble)
+
+
+def _recurrence(moments: npt.NDArray[np.longdouble], size: int) -> tuple[list[float], list[float]]:
     """Recurrence coefficients of the orthogonal polynomials, as many as the moments allow."""
-    zero = np.longdouble(0)
     alpha, beta = [moments[1] / moments[0]], [moments[0]]
-    older, last = [zero] * (2 * size), moments[: 2 * size]
+    older, last = np.zeros_like(moments), moments
     for j in range(1, size):
-        new = [zero] * (2 * size)
-        for i in range(j, 2 * size - j):
-            new[i] = last[i + 1] - alpha[j - 1] * last[i] - beta[j - 1] * older[i]
+        new, rest = np.zeros_like(moments), slice(j, 2 * size - j)
+        new[rest] = last[j + 1 : 2 * size - j + 1] - alpha[-1] * last[rest] - beta[-1] * older[rest]
         ratio = new[j] / last[j - 1]
         if not ratio > 1e-12 * (beta[1] if j > 1 else 1):
             break
@@ -490,17 +489,24 @@ def valley(law: SampledLaw, level: float, c: float) -> float | None:
 
 
 def lines(
-    laws: Counted, level: float, y: float, guess: float, about: float, negligible: float
+    laws: Counted,
+    parts: Laws,
+    level: float,
+    y: float,
+    guess: float,
+    tilt: float,
+    about: float,
+    negligible: float,
 ) -> tuple[list[ContourLine], float]:
     """Lines that tell the sum of losses up to a level at y and close by, and log of a bound of the rest.
 
+    `parts`: the laws up to that level. `tilt`: of a line that told what is much like it, or the guess.
     `about`: of log delta, where that is more than they tell. Parts of the telescope that are bounded
     `negligible` nats below the leading one are left out. Raises `TooFine`.
     """
-    tilt = guess
     with suppress(TooFine):
-        saddle = Saddle(near(laws, level), guess, warm=True, by_loss=True, tolerance=TOLERANCE)
-        tilt = saddle.near_epsilon(y)[0]
+        saddle = Saddle(parts, tilt, warm=True, by_loss=True, tolerance=TOLERANCE)
+        saddle.start = tilt = saddle.near_epsilon(y)[0]
         whole = line(saddle, y, about)
         if whole.read(y)[2] < _GOOD:
             return [whole], -math.inf
