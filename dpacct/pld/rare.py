@@ -23,6 +23,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -39,6 +40,7 @@ from .rare_sums import (
     GaussRule,
     Index,
     Jumps,
+    ScaledCumulants,
     cumulants,
     gauss_rule,
     line,
@@ -46,7 +48,7 @@ from .rare_sums import (
     log_sum,
 )
 from .saddle import Saddle, guess_for_epsilon
-from .stable import TooFine, quiet
+from .stable import TooFine, cached_property, quiet
 
 # levels of jumps, as parts of epsilon, in the order in which they are tried
 _LEVELS = (0.3, 0.15, 0.08, 0.05, 0.03, 0.02, 0.012)
@@ -63,6 +65,8 @@ _SHORT = 12.0
 _INPUTS = 1e-12
 # relative error above which an expansion is no answer, and up to which nothing better is looked for
 _USABLE, _GOOD = 1e-6, 3e-10
+# skewness of tilted common losses up to which many small ones lead, and a line tells them
+_SKEWED = 0.1
 # nats by which the saddle point's estimate may be below Chernoff's bound less one
 _SHARING = 10.0
 # how much a level is above epsilon, in deviations, as it is tried
@@ -118,9 +122,9 @@ def common(laws: Counted, epsilon: float) -> list[tuple[LossDistribution, float]
     ]
 
 
-def rough(laws: Counted, epsilon: float) -> float:
-    """About log delta: one large jump, or (by Chernoff) common losses alone."""
-    jump, alone, _ = _leading(laws, epsilon)
+def rough(laws: Counted, epsilon: float, tilt: float = 0.0) -> float:
+    """About log delta: one large jump, or (by Chernoff) common losses alone; `tilt` as of `_leading`."""
+    jump, alone, _ = _leading(laws, epsilon, tilt)
     return float(np.logaddexp(jump, alone - 1.0))
 
 
@@ -135,16 +139,20 @@ def _leading(
     try:
         start = tilt or _STEEPEST * min(slope, 1e280)
         saddle = Saddle(common(laws, epsilon), start, warm=True, by_loss=True)
-        return jump, _alone(saddle, epsilon), saddle
+        return jump, _alone(saddle, epsilon, jump - _NEGLIGIBLE), saddle
     except TooFine:
         return jump, -math.inf, None
 
 
-def _alone(saddle: Saddle, epsilon: float) -> float:
-    """Chernoff's bound, at some tilts, of what common losses do by themselves."""
+def _alone(saddle: Saddle, epsilon: float, little: float) -> float:
+    """Chernoff's bound, at some tilts, of what common losses do alone; at few if that is so little."""
     if sum(n * law.range[1] for law, n in saddle.parts) <= epsilon:
         return -math.inf
-    return float(np.fmin.reduce(saddle.rough(saddle.start * _FAN).bound(epsilon)))
+    bound = math.inf
+    for fan in (_FAN[6::6], _FAN):
+        if not bound < little:
+            bound = float(np.fmin.reduce(saddle.rough(saddle.start * fan).bound(epsilon)))
+    return bound
 
 
 @dataclass
@@ -158,19 +166,31 @@ class Expansion:
     near: list[tuple[LossDistribution, float]]
     left_out: float  # log of what is bounded and not computed
     contours: list[ContourLine] = field(default_factory=list)
-    _jumps: Jumps = field(init=False)
 
     def __post_init__(self) -> None:
-        self._each = [
+        self._rules: dict[Index, GaussRule] = {}
+        self._lines: dict[Index, tuple[ContourLine, float]] = {}  # with the log of what it counts
+        self._tabled = False
+
+    @cached_property
+    def _each(self) -> list[ScaledCumulants]:
+        """Cumulants of the common losses, tilted."""
+        return [
             cumulants(
                 SummedMoments(law, self.tilt, self.tilt, by_loss=True).fine(self.tilt), 2 * _GAUSS
             )
             for law, _ in self.near
         ]
-        self._jumps = Jumps([law for law, _ in self.laws], self.level, self.top)
-        self._rules: dict[Index, GaussRule] = {}
-        self._lines: dict[Index, tuple[ContourLine, float]] = {}  # with the log of what it counts
-        self._tabled = False
+
+    @cached_property
+    def _jumps(self) -> Jumps:
+        return Jumps([law for law, _ in self.laws], self.level, self.top)
+
+    @cached_property
+    def _ever(self) -> float:
+        """Log of a bound of the probability that any loss is above the level."""
+        beyond = sum(n * law.infinite for law, n in self.near)
+        return math.log(beyond) if beyond > 0.0 else -math.inf
 
     @property
     def span(self) -> float:
@@ -253,6 +273,9 @@ class Expansion:
         by_count: list[float] = []
         steps = sum(n for _, n in self.laws)
         left_out = self.left_out
+        lead = max((log for log, _, _ in parts), default=-math.inf)
+        if self._ever < lead - _NEGLIGIBLE - 2.0:  # no jump, however many
+            left_out, steps = float(np.logaddexp(left_out, self._ever)), 0.0
         for total in range(1, int(min(_MOST_JUMPS, steps)) + 1):
             terms = [self._term(k, epsilon) for k in self._indices(total)]
             parts += terms
@@ -312,8 +335,8 @@ def by_jumps(
         top = 1.02 * max(epsilon - mean + 12.0 * deviation, epsilon)
         if any(top >= law.largest for law, _ in laws):
             return None  # sums of largest losses, which have mass by themselves, are kinks
-        alone = _alone(saddle, epsilon)
         jump = log_of_any(laws, SampledLaw.log_h, y) + float(total.log_moment[0]) - c * mean
+        alone = _alone(saddle, epsilon, jump - _NEGLIGIBLE)
         if alone < jump - _NEGLIGIBLE:
             return Expansion(laws, a, c, top, parts, alone)
     return None
@@ -330,7 +353,7 @@ def by_lines(laws: Counted, epsilon: float, tilt: float = 0.0) -> Expansion | No
     variance = sum(n * law.variance for law, n in parts)
     mean = 0.5 * variance + sum(n * (law.lost - law.infinite) for law, n in parts)
     deviation = math.sqrt(variance)
-    about = rough(laws, epsilon)
+    about = rough(laws, epsilon, tilt)
     # beyond a jump > level the others have to lose so many deviations
     levels = 1.02 * epsilon + np.maximum(_DEVIATIONS * deviation - mean, 0.0)
     beyond = np.logaddexp.reduce([math.log(n) + law.log_d(levels) for law, n in laws])
@@ -377,9 +400,8 @@ def expanded(laws: Counted, epsilon: float, tilt: float = 0.0) -> tuple[Expansio
     reading = _good(few, epsilon)
     if few is not None and reading is not None and reading.slope > 0.4 * few.tilt:
         return few, reading
-    if not tilt:
-        bulk = by_lines(laws, epsilon)
-        result = _good(bulk, epsilon)
+    bulk = by_lines(laws, epsilon)
+    result = _good(bulk, epsilon)
     if bulk is not None and result is not None:
         return bulk, result
     if wide is not None:
@@ -507,7 +529,7 @@ class RareQuestion:
                 back = self._backwards(epsilon)
                 return min(0.0, back.estimate(back.near_epsilon(epsilon)[0], epsilon)), 0.0
             jump, alone, saddle = _leading(self.laws, epsilon, tilt)
-            tilt, alone = 0.0, alone - 1.0
+            alone, tilt = alone - 1.0, 0.0
             if saddle is not None and alone > jump - _NEGLIGIBLE:
                 c, _ = saddle.near_epsilon(epsilon)
                 refined = min(alone + 1.0, saddle.estimate(c, epsilon))
@@ -518,8 +540,8 @@ class RareQuestion:
         except ArithmeticError:
             return math.nan, 0.0
 
-    def guess(self, log_target: float) -> float:
-        """About the epsilon for this log delta: that of one jump, or of the common losses by Chernoff."""
+    def guess(self, log_target: float) -> tuple[float, float]:
+        """About the epsilon for this log delta: of one jump, or of common losses, and their tilt or 0."""
         lowest = 1e-6 * min(law.rate for law, _ in self.laws)
         highest = max(
             float(law.loss(np.array(min(law.branch.high, 40.0 + law.branch.slope))))
@@ -531,7 +553,7 @@ class RareQuestion:
             met = value <= log_target
             first = int(np.argmax(met)) if met.any() else at.size - 1
             lowest, highest = float(at[max(first - 1, 0)]), float(at[first])
-        best = highest
+        best, common_lead = highest, None
         for _ in range(2):
             parts = common(self.laws, best)
             spread = math.sqrt(sum(n * law.variance for law, n in parts))
@@ -539,8 +561,13 @@ class RareQuestion:
             value = saddle.least_epsilon(log_target, _TILTS)
             if not value > 1.02 * best:
                 break
-            best = value
-        return best
+            best, common_lead = value, saddle
+        if common_lead is not None:
+            with suppress(TooFine):  # Chernoff's is some nats above
+                tilt, value, skewness = common_lead.near_log_delta(log_target)
+                if abs(skewness) < _SKEWED:
+                    return max(highest, value), tilt
+        return best, 0.0
 
     @quiet()
     def epsilon(self, log_target: float) -> Interval | None:
@@ -554,12 +581,12 @@ class RareQuestion:
         # total variation: at most the sum of those of the steps
         if log_of_any(self.laws, SampledLaw.log_h, 0.0) < log_target - 1e-9:
             return Interval.about(0.0, 0.0)
-        epsilon = self.guess(log_target)
+        epsilon, tilt = self.guess(log_target)
         low, high = 0.0, self.top
         for _ in range(60):
             if not epsilon < high:
                 epsilon = 0.5 * (low + high)
-            reading = self.read(epsilon)
+            reading = self.read(epsilon, tilt)
             gap = log_target - reading.log_delta
             low, high = (epsilon, high) if gap < 0.0 else (low, epsilon)
             if epsilon == 0.0 and gap > 0.0:

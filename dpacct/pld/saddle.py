@@ -182,6 +182,15 @@ class Saddle:
         gap: Gap = lambda t: (t.saddle_epsilon - eps, t.c * t.curvature)  # noqa: E731
         return self._near(gap, self.start)[:2]
 
+    def near_log_delta(self, log_delta: float) -> tuple[float, float, float]:
+        """About the saddle whose own epsilon has this log delta, that epsilon, and the skewness there."""
+        gap: Gap = lambda t: (log_delta - t.peak, t.c**2 * t.curvature)  # noqa: E731
+        c = self._near(gap, self.start)[0]
+        total = self.rough(c * _NEAR)
+        below, variance, above = total.variance.tolist()
+        third = (above - below) / (c * (_NEAR[2] - _NEAR[0]))
+        return c, float(total.saddle_epsilon[1]), third / max(variance, 1e-300) ** 1.5
+
     def bound(self, eps: float) -> float:
         """Chernoff's bound of log delta at about the saddle, by the coarse rules."""
         if eps >= sum(n * law.range[1] for law, n in self.parts):
