@@ -365,7 +365,7 @@ class Search:
     def _bracketed(
         self, rough: Callable[[float], tuple[float, float]]
     ) -> tuple[float, float, float, float] | None:
-        """As `near_root`, by a bracket of estimates; None where there is none of these."""
+        """Find what `near_root` does by a bracket of estimates; None where there is none of these."""
 
         @cache
         def excess(x: float) -> float:

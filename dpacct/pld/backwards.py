@@ -22,7 +22,7 @@ _FAN = np.geomspace(0.4, 6.0, 9)
 _LESS = 1e-3  # what is granted to a coarse rule, in Chernoff's bound
 _NATS = 30.0  # below the peak at which its nodes must end
 TOLERANCE = 1e-8
-"""Of a rough line's step and end."""
+"""The tolerance of a rough line's step and end."""
 # what a rule may be off by, and a line in a reading; and what is granted beside
 _OFF, _ERROR, _GRANTED = 1e-7, 1e-6, 1e-7
 

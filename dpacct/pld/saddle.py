@@ -228,7 +228,7 @@ class Saddle:
         raise TooFine
 
     def _near(self, gap: Gap, c: float) -> tuple[float, float, tuple[float, float]]:
-        """Where a similar question was answered, if that will do; else as `_search`."""
+        """Return the tilt at which a similar question was answered, if that will do; else search."""
         if self.warm:
             total = self.rough(np.array([c]))
             value, slope = (float(part[0]) for part in gap(total))
