@@ -142,11 +142,13 @@ class Panels:
             live = np.flatnonzero(steep)
             steep[live[0] : live[-1] + 1] = True
         # beside the axis a loss moves as if it were steep; on it little more than between the panel's ends
-        steepest = np.diff(x) * self.branch.steep
-        turns = steepest
+        turns = np.diff(x) * self.branch.steep
         if self.by_loss and not raised:
-            turns = np.minimum(2.5 * np.abs(np.diff(loss)), steepest)
-        wanted = turns * (frequency + 0.5 * float(tilts.max())) / nats
+            turns = np.minimum(2.5 * np.abs(np.diff(loss)), turns)
+        often = (frequency + 0.5 * float(tilts.max())) / nats
+        if not float(turns.max(initial=0.0)) * often <= 1.0:
+            turns = np.minimum(turns, np.diff(x) * self.branch.turning(x))
+        wanted = turns * often
         parts = np.where(steep, np.ceil(wanted).clip(1.0), np.where(both.any(axis=0), 1.0, 0.0))
         if not parts.sum() < _MOST_PANELS:
             raise TooFine

@@ -68,3 +68,23 @@ def test_a_line_that_leans_leaves_more_out_at_a_smaller_epsilon(
             above = mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-mu / 2 - e / mu)
             truth += share * above
         assert truth * (1 - mp.mpf("1e-15")) <= value <= truth * (1 + mp.mpf("1e-9"))
+
+
+@pytest.mark.parametrize(
+    ("rate", "b", "steps", "epsilon", "truth"),
+    [
+        ("1.1e-9", "3.492", 715, "2.26e-8", 6.6088460395343648e-12),
+        ("3.284e-9", "21.35", 13_610_000, "1.3566e-6", 1.4916179448131769e-9),
+        ("3.409e-12", "518.4", 104_500_000, "1.42e-10", 4.1927678486717696e-13),
+    ],
+)
+def test_laplace_noise_that_is_hardly_sampled(
+    rate: str, b: str, steps: int, epsilon: str, truth: float
+) -> None:
+    """Tilts of 1e8 and more move a loss of 1e-10 no further than others: brackets were 1e-5 wide.
+
+    Truth: Alghamdi's integral by the trapezoid rule in 40 digits, moments by mpmath's quad.
+    """
+    answer = (dp.Poisson(rate)(dp.Laplace(b=b)) * steps).delta(epsilon=epsilon, method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= truth <= answer.upper <= answer.lower * (1.0 + 1e-11)
