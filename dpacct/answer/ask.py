@@ -182,28 +182,20 @@ class BoundaryQuestion(Question):
         from dpacct.plan.routes import QUICK
 
         guess = self.compute(plan, adjacency, QUICK)
-        low, high = limits(self.bounds, self.whole)
+        low, high = limits(self)
         if not low < guess.value < high and guess.side is not Side.TWO_SIDED:
             message = f"every {self.quantity} in the range of the search meets the target"
             raise NotCertified(message, argument=self.quantity)
-        about: dict[str, Any] = {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "adjacency": adjacency,
-            "name": self.quantity,
-            "effort": effort,
-        }
-        if not self.whole:
-            try:
-                return certified.parameter(plan, guess=guess.value, digits=digits, **about)
-            except OutsideDomain as error:  # beyond the guess there is nothing to ask about
-                raise NotCertified(str(error), argument=self.quantity) from error
-        if guess.safe_end == "upper":
+        if self.whole and guess.safe_end == "upper":
             message = (
                 "a whole number is proved only where privacy decreases with it; here it increases"
             )
             raise Unsupported(message, argument="method")
-        return certified.whole_parameter(plan, guess=int(guess), **about)
+        how: dict[str, Any] = {"adjacency": adjacency, "digits": digits, "effort": effort}
+        try:
+            return certified.boundary(self, plan, guess.value, **how)
+        except OutsideDomain as error:  # beyond the guess there is nothing to ask about
+            raise NotCertified(str(error), argument=self.quantity) from error
 
     def compute(
         self, plan: Callable[..., Node], adjacency: Adjacency | None, method: str
@@ -213,21 +205,12 @@ class BoundaryQuestion(Question):
         from dpacct.plan.routes import PUBLISHED, QUICK, named
 
         if method in PUBLISHED:
-            return published(plan, self.quantity, self.epsilon, self.delta, method)
+            return published(self, plan, method)
         if method != QUICK:
             named(method)  # the search takes a refusal for the end of what is defined
         key = plan, adjacency, method
         if key not in self._guess:
-            self._guess[key] = search(
-                plan,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                method=method,
-                adjacency=adjacency,
-                integer=self.whole,
-                bounds=self.bounds,
-                name=self.quantity,
-            )
+            self._guess[key] = search(self, *key)
         return self._guess[key]
 
 

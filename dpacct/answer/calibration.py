@@ -63,29 +63,22 @@ def calibrate(
 
 @strict
 def search(
+    question: BoundaryQuestion,
     build: Callable[..., Node],
-    *,
-    epsilon: Fraction,
-    delta: Fraction,
-    method: str,
     adjacency: Adjacency | None,
-    integer: bool,
-    bounds: tuple[float, float] | None,
-    name: str,
+    method: str,
 ) -> Answer:
     """The boundary value by one method, without a proof."""
     from dpacct.plan.search import Search
 
-    started = time.perf_counter()
-    target = float(epsilon), ln(delta)
-    low, high = limits(bounds, integer)
-    trials = Search(build, *target, method, adjacency, low, high, integer)
+    started, name = time.perf_counter(), question.quantity
+    target = float(question.epsilon), ln(question.delta)
+    low, high = limits(question)
+    trials = Search(build, *target, method, adjacency, low, high, question.whole)
     safe, unsafe, missed = trials.boundary()
     if safe is None:
-        message = (
-            f"no {name} from {low:g} to {high:g} meets epsilon {short(epsilon)} at "
-            f"delta {short(delta)}"
-        )
+        met = f"epsilon {short(question.epsilon)} at delta {short(question.delta)}"
+        message = f"no {name} from {low:g} to {high:g} meets {met}"
         raise Unreachable(message, argument=name)
     witness = trials.answer(safe)
     # at an edge of the search all of it is safe, and the boundary is somewhere beyond
@@ -118,19 +111,18 @@ def search(
     )
 
 
-def limits(bounds: tuple[float, float] | None, integer: bool) -> tuple[float, float]:
+def limits(question: BoundaryQuestion) -> tuple[float, float]:
     """Both ends of a search; raises `InvalidArgument` for an empty one."""
+    bounds = question.bounds
     if bounds is None:
-        return (1, 10**15) if integer else (_LEAST, _MOST)
+        return (1, 10**15) if question.whole else (_LEAST, _MOST)
     low, high = (float(Real(0, math.inf).check("bounds", end)) for end in bounds)
     if not low < high:
         raise InvalidArgument(f"bounds must increase, got {bounds}", argument="bounds")
     return low, high
 
 
-def published(
-    build: Callable[..., Node], name: str, epsilon: Fraction, delta: Fraction, method: str
-) -> Answer:
+def published(question: BoundaryQuestion, build: Callable[..., Node], method: str) -> Answer:
     """The noise that a theorem prescribes, and the epsilon that this noise actually gives.
 
     Raises `Unreachable` where the theorem's conditions can't be met, naming the least epsilon, and
@@ -144,10 +136,11 @@ def published(
     route = PUBLISHED[method]
     trial = build(1.0)  # the theorem reads the rate and the steps, whatever the noise
     adjacency = resolve_adjacency(trial, None)
-    sigma = route.sigma(Composition(trial, adjacency), float(epsilon), ln(delta))
+    target = float(question.epsilon), ln(question.delta)
+    sigma = route.sigma(Composition(trial, adjacency), *target)
     node = build(sigma)
     return Answer(
-        quantity=name,
+        quantity=question.quantity,
         value=sigma,
         upper=sigma,
         side=Side.UPPER,
@@ -159,7 +152,7 @@ def published(
         unit=node.unit,
         tree=node,
         seconds=time.perf_counter() - started,
-        extra={"delivered_epsilon": float(node.epsilon(delta=delta, method="exact"))},
+        extra={"delivered_epsilon": float(node.epsilon(question.delta, method="exact"))},
     )
 
 

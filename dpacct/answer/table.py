@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.ask import ask, either, listed
 from dpacct.declare.number import Direction, Number, number, rounded, text
+from dpacct.declare.record import aligned
 from dpacct.declare.words import EFFORT, hinting
 from dpacct.errors import DpacctError
 from dpacct.vocabulary import Adjacency
@@ -68,10 +69,8 @@ class Table:
         return [used, *rows]
 
     def __repr__(self) -> str:
-        rows = self._shown()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lined = ([cell.ljust(w) for cell, w in zip(row, widths, strict=True)] for row in rows)
-        return "\n".join("  ".join(cells).rstrip() for cells in lined)
+        head, *rows = self._shown()
+        return "\n".join(aligned(head, rows, indent=0))
 
     def _repr_html_(self) -> str:
         from html import escape

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import bounded, grade, is_tight
-from dpacct.cli.screens import aligned
 from dpacct.cli.words import (
     PlanFile,
     as_table,
@@ -27,7 +26,7 @@ from dpacct.cli.words import (
 )
 from dpacct.declare.domain import POSITIVE, Word, did_you_mean, one_of
 from dpacct.declare.number import down, listed, rounded, up
-from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
+from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage, aligned
 from dpacct.declare.words import Target
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable
 

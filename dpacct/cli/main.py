@@ -170,27 +170,17 @@ def load(name: str) -> DeclaredCommand:
     return DeclaredCommand(name, declared[-1])
 
 
-def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        from importlib.metadata import version
-
-        click.echo(f"dpacct {version('dpacct')}")
-        ctx.exit()
-
-
 @click.group(
     cls=Root,
     no_args_is_help=False,
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-@click.option(
-    "--version",
-    "-V",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
+@click.version_option(
+    None,
+    *("--version", "-V"),
+    package_name="dpacct",
+    message="%(package)s %(version)s",
     help="Print the version and exit.",
 )
 @click.pass_context

@@ -24,6 +24,7 @@ from dpacct.cli import output
 from dpacct.cli.output import Result
 from dpacct.declare.number import fits, rounded, short
 from dpacct.declare.number import text as exact_text
+from dpacct.declare.record import aligned
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -204,24 +205,6 @@ def alternatives(answer: Answer, title: str = "method") -> list[str]:
         for other in answer.alternatives
     ]
     return ["", *aligned((title, answer.quantity, "ratio", "grade"), rows)] if rows else []
-
-
-def aligned(header: Sequence[str], rows: Sequence[Sequence[str]], indent: int = 2) -> list[str]:
-    """The rows under their header, columns two spaces apart; no colours, no rules.
-
-    >>> lines = aligned(("method", "epsilon"), [("exact", "1.5"), ("rdp", "1.7117")])
-    >>> for line in lines:
-    ...     print(line)
-      method  epsilon
-      exact   1.5
-      rdp     1.7117
-    """
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    return [
-        " " * indent
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in (header, *rows)
-    ]
 
 
 def detail_lines(answer: Answer) -> list[str]:

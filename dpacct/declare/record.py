@@ -6,7 +6,7 @@ checks, `repr`, equality, the JSON fields, and what other readers need to know o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import (
@@ -376,6 +376,18 @@ def _written(value: object) -> str:
 # --- at a prompt and in a notebook: a heading, and a few facts
 
 Facts = Mapping[str, object]
+
+
+def aligned(header: Sequence[str], rows: Iterable[Sequence[str]], indent: int = 2) -> list[str]:
+    """The rows under their header, columns two spaces apart; no colours, no rules.
+
+    >>> aligned(("method", "epsilon"), [("exact", "1.5"), ("rdp", "1.7117")], indent=0)
+    ['method  epsilon', 'exact   1.5', 'rdp     1.7117']
+    """
+    listed = [header, *rows]
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in listed)
+    return [f"{'':{indent}}{line}" for line in lines]
 
 
 def card(heading: str, facts: Facts) -> str:

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
+from dpacct.declare.record import aligned
 from dpacct.papers.page import SECTIONS, Statement
 from dpacct.papers.registry import papers
 from dpacct.papers.tex import unicode
@@ -78,7 +79,6 @@ def table(rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> list[str]:
     body = list(rows)
     if not body:
         return []
-    every = [head, *body] if head else body
-    keep = [i for i in range(len(every[0])) if any(row[i] for row in body)]
-    widths = {i: max(len(row[i]) for row in every) for i in keep}
-    return ["  " + "  ".join(row[i].ljust(widths[i]) for i in keep).rstrip() for row in every]
+    keep = [i for i in range(len(body[0])) if any(row[i] for row in body)]
+    first, *others = ([row[i] for i in keep] for row in ([head, *body] if head else body))
+    return aligned(first, others)

@@ -1,6 +1,6 @@
 """Certified answers: the fast engine finds the claims, ball arithmetic proves them.
 
-`epsilon`, `delta` and `parameter` return an answer with its certificate, a JSON object that
+`epsilon`, `delta` and `boundary` return an answer with its certificate, a JSON object that
 `dpacct.proof.check` proves again; `Certificate` writes, reads and checks that object.
 """
 
@@ -29,6 +29,7 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 if TYPE_CHECKING:
     from os import PathLike
 
+    from dpacct.answer.ask import BoundaryQuestion
     from dpacct.proof.solve import Certified, ProofPlan
 
 
@@ -173,15 +174,13 @@ def delta(
     return _proven("delta", {"epsilon": text(at)}, ends, composition, started, digits)
 
 
-def parameter(
-    build: Callable[[Fraction], Node],
-    *,
+def boundary(
+    question: BoundaryQuestion,
+    build: Callable[[Any], Node],
     guess: float,
-    epsilon: Number,
-    delta: Number,
+    *,
     adjacency: Adjacency | str | None = None,
     digits: int = DIGITS,
-    name: str = "parameter",
     effort: float = math.inf,
 ) -> Proven:
     """A parameter's boundary near a guess: one end proven to meet the target, one proven not to.
@@ -189,89 +188,57 @@ def parameter(
     `build` makes a plan from an exact value of the parameter, in which privacy must be monotone;
     `guess` is what `dpacct.calibrate` finds; `effort` as in `epsilon`. Raises `NotCertified`.
 
+    Of a whole number, with which privacy must not grow, it is the largest that meets the target, and the
+    next one is proven not to. Where the dominating pair may not be realised (fixed-size samples), the next
+    one meets it no more under that pair, and the upper end is one that surely misses it. `NotCertified`
+    also where the guess is more than a few off, or too close to call.
+
     >>> import dpacct as dp
+    >>> from dpacct.answer.ask import BoundaryQuestion
     >>> plan = lambda sigma: dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000
-    >>> proven = parameter(plan, guess=0.611546, epsilon=7, delta=1e-5, name="sigma")
+    >>> proven = boundary(BoundaryQuestion(epsilon=7, delta=1e-5, name="sigma"), plan, 0.611546)
     >>> proven.answer.lower < 0.6115461 < proven.answer.upper + 1e-6, proven.answer.safe_end
     (True, 'upper')
+    >>> steps = BoundaryQuestion(epsilon=1, delta=1e-6, name="steps", whole=True)
+    >>> int(boundary(steps, lambda n: dp.Gaussian(sigma=20) * n, 22).answer)
+    22
     """
+    from dpacct.proof import solve
     from dpacct.proof.effort import FORCED, allowance
-    from dpacct.proof.solve import boundary
 
-    started = time.perf_counter()
-    at, target = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
+    started, target = time.perf_counter(), (question.epsilon, question.delta)
     digits = PROOF_DIGITS.check("digits", digits)
 
-    def composed(x: Fraction) -> Composition:
-        node = build(x)
+    def made(x: Fraction | int) -> Node:
+        return build(int(x) if question.whole else x)
+
+    def composed(x: Fraction | int) -> Composition:
+        node = made(x)
         return Composition(node, resolve_adjacency(node, adjacency))
 
     with allowance(min(effort, FORCED)):
-        ends, more_is_safer = boundary(
-            lambda x: prepared(composed(x)), guess, at, target, 10.0**-digits
-        )
+        if question.whole:
+            more_is_safer = False
+            ends = solve.whole_boundary(lambda n: prepared(composed(n)), int(guess), *target)
+        else:
+            ends, more_is_safer = solve.boundary(
+                lambda x: prepared(composed(x)), guess, *target, 10.0**-digits
+            )
     safe, unsafe = (ends.upper, ends.lower) if more_is_safer else (ends.lower, ends.upper)
     safe_end: Literal["upper", "lower"] = "upper" if more_is_safer else "lower"
     composition = composed(safe)
-    question = _boundary(at, target, name, composition.node, build(unsafe), safe_end)
-    return _proven("parameter", question, ends, composition, started, digits, safe_end, name=name)
-
-
-def whole_parameter(
-    build: Callable[[int], Node],
-    *,
-    guess: int,
-    epsilon: Number,
-    delta: Number,
-    adjacency: Adjacency | str | None = None,
-    name: str = "steps",
-    effort: float = math.inf,
-) -> Proven:
-    """The largest whole number that meets the target, proven, with the next one proven not to.
-
-    Where the dominating pair may not be realised (fixed-size samples), the next one meets it no more
-    under that pair, and the upper end is one that surely misses it.
-
-    Privacy must not grow with the number; `guess` is what `dpacct.calibrate` finds. Raises
-    `NotCertified` where the guess is more than a few off, or too close to call.
-
-    >>> import dpacct as dp
-    >>> proven = whole_parameter(
-    ...     lambda n: dp.Gaussian(sigma=20) * n, guess=22, epsilon=1, delta=1e-6)
-    >>> int(proven.answer)
-    22
-    """
-    from dpacct.proof.effort import FORCED, allowance
-    from dpacct.proof.solve import whole_boundary
-
-    started = time.perf_counter()
-    at, target = EPSILON.check("epsilon", epsilon), DELTA.check("delta", delta)
-
-    def composed(count: int) -> Composition:
-        node = build(count)
-        return Composition(node, resolve_adjacency(node, adjacency))
-
-    with allowance(min(effort, FORCED)):
-        ends = whole_boundary(lambda n: prepared(composed(n)), guess, at, target)
-    count, most = int(ends.lower), int(ends.upper)
-    composition = composed(count)
-    question = _boundary(at, target, name, composition.node, build(most), "lower")
-    proven = _proven("parameter", question, ends, composition, started, DIGITS, "lower", name=name)
-    return replace(proven, answer=replace(proven.answer, value=float(count)))
-
-
-def _boundary(
-    epsilon: Fraction, delta: Fraction, name: str, meets: Node, fails: Node, safe_end: str
-) -> dict[str, Any]:
-    """The statements for a parameter: one plan meets the target and the next one does not."""
-    return {
-        "epsilon": text(epsilon),
-        "delta": text(delta),
-        "parameter": name,
-        "meets": meets.to_json(),
-        "fails": fails.to_json(),
+    stated = {
+        **{name: text(value) for name, value in question.settings.items()},
+        "parameter": question.quantity,
+        "meets": composition.node.to_json(),
+        "fails": made(unsafe).to_json(),
         "safe_end": safe_end,
     }
+    name = question.quantity
+    proven = _proven("parameter", stated, ends, composition, started, digits, safe_end, name=name)
+    if not question.whole:
+        return proven
+    return replace(proven, answer=replace(proven.answer, value=float(safe)))
 
 
 # --- certificates in Python: make, write, read and check them

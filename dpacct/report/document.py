@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from dpacct.declare.record import aligned
+
 if TYPE_CHECKING:
     from jinja2 import Template
 
@@ -120,13 +122,9 @@ def _text(section: ReportSection) -> list[str]:
 
 def _columns(section: ReportSection) -> list[str]:
     """Columns where they fit, else one block to a row under its first cells."""
-    table = [section.head, *section.rows]
-    widths = [max(len(row[i]) for row in table) for i in range(len(section.head))]
-    if sum(widths) + 2 * len(widths) <= WIDTH:
-        return [
-            ("  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True))).rstrip()
-            for row in table
-        ]
+    lines = aligned(section.head, section.rows)
+    if max(map(len, lines)) <= WIDTH:
+        return lines
     lines = []
     for row in section.rows:
         first, second, *others = row

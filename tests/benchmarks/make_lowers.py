@@ -21,6 +21,7 @@ from bench.peers.ours import plan  # noqa: E402
 from bench.questions import Question  # noqa: E402
 
 import dpacct as dp  # noqa: E402
+from dpacct.answer.ask import BoundaryQuestion  # noqa: E402
 from dpacct.plan import certified  # noqa: E402
 
 LOWERS = HERE / "lowers.json"
@@ -36,12 +37,10 @@ def proven(question: Question) -> list[tuple[str, str]]:
             sample_rate=part.rate,
             steps=part.count,
         )
-        result = certified.parameter(
+        result = certified.boundary(
+            BoundaryQuestion(epsilon=epsilon, delta=question.target_delta, name="sigma"),
             lambda sigma: dp.Poisson(part.rate)(dp.Gaussian(sigma=sigma)) * part.count,
-            guess=guess,
-            epsilon=epsilon,
-            delta=question.target_delta,
-            name="sigma",
+            guess,
         )
         text = f"dp.noise_multiplier(epsilon={epsilon}, delta={question.target_delta!r}, ...)"
         return [(text, str(result.certificate["lower"]))]

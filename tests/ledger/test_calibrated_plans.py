@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
+from dpacct.answer.ask import BoundaryQuestion
 from dpacct.plan import certified
 from dpacct.plan.decision import decide, excess
 from dpacct.vocabulary import Adjacency
@@ -104,9 +105,8 @@ def test_at_a_tie_the_proof_decides() -> None:
         node = build(sigma)
         return decide(node, epsilon=epsilon, delta=delta, adjacency=Adjacency.ADD_REMOVE).met
 
-    ends = certified.parameter(
-        build, guess=0.611546, epsilon=epsilon, delta=delta, digits=15, name="sigma"
-    ).answer.extra
+    question = BoundaryQuestion(epsilon=epsilon, delta=delta, name="sigma")
+    ends = certified.boundary(question, build, 0.611546, digits=15).answer.extra
     assert met(str(ends["upper_decimal"]))
     assert not met(str(ends["lower_decimal"])[:12])
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import dpacct as dp
+from dpacct.answer.ask import BoundaryQuestion
 from dpacct.errors import InvalidArgument
 from dpacct.plan import certified
 from dpacct.proof.check import check
@@ -48,12 +49,10 @@ def test_every_kind_of_plan_gives_a_certificate_that_holds(name: str) -> None:
 
 
 def test_a_parameter_has_one_end_that_meets_the_target_and_one_that_does_not() -> None:
-    result = certified.parameter(
+    result = certified.boundary(
+        BoundaryQuestion(epsilon=7, delta=1e-5, name="sigma"),
         lambda sigma: dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 1000,
-        guess=0.611546,
-        epsilon=7,
-        delta=1e-5,
-        name="sigma",
+        0.611546,
     )
     outcome = stored(result.certificate)
     assert all(holds for _, holds in check(outcome))
@@ -168,9 +167,8 @@ def test_a_parameter_of_a_fixed_size_sample_has_an_end_for_each_pair() -> None:
     def step(sigma: object) -> dp.Node:
         return dp.WithoutReplacement(0.05)(dp.Gaussian(sigma=sigma))
 
-    result = certified.parameter(
-        lambda sigma: step(sigma) * 200, guess=1.504, epsilon=3, delta=1e-6, name="sigma"
-    )
+    question = BoundaryQuestion(epsilon=3, delta=1e-6, name="sigma")
+    result = certified.boundary(question, lambda sigma: step(sigma) * 200, 1.504)
     assert all(holds for _, holds in check(stored(result.certificate)))
     answer = result.answer
     assert answer.value == answer.upper
@@ -182,7 +180,8 @@ def test_a_parameter_of_a_fixed_size_sample_has_an_end_for_each_pair() -> None:
         < float(answer.upper or 0)
         < 1.504178
     )
-    whole = certified.whole_parameter(lambda n: step(2) * n, guess=434, epsilon=3, delta=1e-6)
+    question = BoundaryQuestion(epsilon=3, delta=1e-6, name="steps", whole=True)
+    whole = certified.boundary(question, lambda n: step(2) * n, 434)
     least, most = int(whole.certificate["lower"]), int(whole.certificate["upper"])
     assert all(holds for _, holds in check(stored(whole.certificate)))
     assert most > least + 1

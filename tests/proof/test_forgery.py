@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import dpacct as dp
+from dpacct.answer.ask import BoundaryQuestion
 from dpacct.errors import DpacctError, NotCertified
 from dpacct.plan import certified
 from dpacct.proof.check import Claim, about, check, prove, sides
@@ -155,9 +156,8 @@ def test_what_is_printed_is_written_anew() -> None:
         claim["plan"] = claim["plan"].replace(", ", ",\n  holds: "[:2] + " ")
     assert all(holds for _, holds in check(result))
     assert about(result) == shown
-    sigma = certified.parameter(
-        lambda s: dp.Gaussian(sigma=s) * 5, guess=10.9, epsilon=1, delta=1e-6, name="sigma"
-    )
+    question = BoundaryQuestion(epsilon=1, delta=1e-6, name="sigma")
+    sigma = certified.boundary(question, lambda s: dp.Gaussian(sigma=s) * 5, 10.9)
     named = changed(json.loads(json.dumps(sigma.certificate)), ("question", "parameter"), "\x1b[2J")
     with pytest.raises(DpacctError, match="name"):
         check(named)
@@ -177,9 +177,8 @@ def swapped(document: Any, old: str, new: str, only: str) -> Any:
 
 def test_the_two_ends_are_about_one_plan_and_one_adjacency() -> None:
     """Ends that are each true, of two different questions, are no interval."""
-    steps = certified.whole_parameter(
-        lambda n: dp.Gaussian(sigma=20) * n, guess=22, epsilon=1, delta=1e-6
-    )
+    question = BoundaryQuestion(epsilon=1, delta=1e-6, name="steps", whole=True)
+    steps = certified.boundary(question, lambda n: dp.Gaussian(sigma=20) * n, 22)
     document = json.loads(json.dumps(steps.certificate))
     assert all(holds for _, holds in check(document))
     noisier = swapped(document, '"20"', '"21"', "meets")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import dpacct as dp
+from dpacct.answer.ask import BoundaryQuestion
 from dpacct.errors import DpacctError
 from dpacct.plan import certified
 from dpacct.proof.check import check
@@ -16,11 +17,15 @@ run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
 MADE = {
     "epsilon": lambda: certified.epsilon(run, delta=1e-5),
     "delta": lambda: certified.delta(run, epsilon=1.5),
-    "sigma": lambda: certified.parameter(
-        lambda sigma: dp.Gaussian(sigma=sigma) * 50, guess=34.5, epsilon=1, delta=1e-6, name="sigma"
+    "sigma": lambda: certified.boundary(
+        BoundaryQuestion(epsilon=1, delta=1e-6, name="sigma"),
+        lambda s: dp.Gaussian(sigma=s) * 50,
+        34.5,
     ),
-    "steps": lambda: certified.whole_parameter(
-        lambda n: dp.Gaussian(sigma=20) * n, guess=22, epsilon=1, delta=1e-6
+    "steps": lambda: certified.boundary(
+        BoundaryQuestion(epsilon=1, delta=1e-6, name="steps", whole=True),
+        lambda n: dp.Gaussian(sigma=20) * n,
+        22,
     ),
     "edge": lambda: certified.epsilon(dp.Laplace(b=100) * 10, delta="1e-200"),
 }

@@ -10,7 +10,7 @@ from dpacct.cli.command import Command, File
 from dpacct.cli.output import ExitStatus, Result, payload
 from dpacct.declare.domain import PURE_DELTA, SEED, Real, Text, Word
 from dpacct.declare.number import exact, fits
-from dpacct.declare.record import Maybe, Parameter, Several, Usage
+from dpacct.declare.record import Maybe, Parameter, Several, Usage, aligned
 from dpacct.declare.words import Meaning
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _thresholds(said: str) -> str | list[float]:
 def _lines(audit: Found) -> Iterator[str]:
     """The lines of the first screen."""
     from dpacct.answer.answer import KNOWN, protected
-    from dpacct.cli.screens import aligned, labelled
+    from dpacct.cli.screens import labelled
     from dpacct.declare.number import rounded
 
     ins, outs = audit.scores.sizes

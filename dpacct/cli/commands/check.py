@@ -37,10 +37,6 @@ class CheckResult:
     text: str
     violates: bool = False
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return {"name": self.name, "holds": self.holds, "text": self.text}
-
 
 class Check(Command):
     """Fail if a plan exceeds its limits, or differs from its report or its ledger.
@@ -127,7 +123,7 @@ class Check(Command):
             "holds": not failed,
             "delta": text(delta),
             "epsilon": within(answer),
-            "checks": [each.to_dict() for each in findings],
+            "checks": [{"name": c.name, "holds": c.holds, "text": c.text} for c in findings],
         }
         return Result(
             lambda: body,

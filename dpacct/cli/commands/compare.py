@@ -10,7 +10,7 @@ from dpacct.cli.command import QUIET, Command
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.words import sizes
 from dpacct.declare.number import short
-from dpacct.declare.record import Exclusive, Parameter, Usage
+from dpacct.declare.record import Exclusive, Parameter, Usage, aligned
 from dpacct.declare.words import Target
 from dpacct.errors import Unsupported
 
@@ -57,7 +57,7 @@ class Compare(Command):
         self, answers: tuple[Answer, ...], gaps: list[float | None], stated: StatedPlan
     ) -> list[str]:
         from dpacct.answer.answer import KNOWN, bounded, protected
-        from dpacct.cli.screens import aligned, in_words, labelled, noted, wrapped
+        from dpacct.cli.screens import in_words, labelled, noted, wrapped
 
         first = answers[0]
         rows = [

@@ -12,10 +12,10 @@ from dpacct.cli import federated_plan as plans
 from dpacct.cli.command import DETAILS, QUIET, Command, File, Group
 from dpacct.cli.federated_plan import cell, number, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
-from dpacct.cli.screens import Screen, aligned, of_answer, target
+from dpacct.cli.screens import Screen, of_answer, target
 from dpacct.cli.words import contents, file_name, table_of
 from dpacct.declare.number import Direction, rounded
-from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch, Usage
+from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch, Usage, aligned
 from dpacct.declare.words import Target
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpacct.answer.answer import bounded, grade, safe_number
 from dpacct.cli.command import QUIET, Command, File
 from dpacct.cli.output import Result, must_be_finite, within
-from dpacct.cli.screens import aligned, of_answer
+from dpacct.cli.screens import of_answer
 from dpacct.declare.domain import POSITIVE, SEED, Integer, Real, Word
 from dpacct.declare.number import rounded
-from dpacct.declare.record import Maybe, Parameter, Switch, Usage
+from dpacct.declare.record import Maybe, Parameter, Switch, Usage, aligned
 from dpacct.declare.words import COUNT, Target
 from dpacct.errors import InvalidArgument
 from dpacct.voting.aggregator import Aggregator, GNMax, LNMax

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpacct.cli.command import QUIET, Command
 from dpacct.cli.commands.noise import CHANCE
 from dpacct.cli.output import Result, within
-from dpacct.declare.record import Maybe, Parameter, Several
+from dpacct.declare.record import Maybe, Parameter, Several, aligned
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -93,7 +93,7 @@ class RiskCommand(Command):
         rates: list[tuple[Fraction, Answer, Answer]],
     ) -> list[str]:
         from dpacct.answer.answer import KNOWN, protected
-        from dpacct.cli.screens import aligned, labelled, noted, wrapped
+        from dpacct.cli.screens import labelled, noted, wrapped
         from dpacct.declare.number import rounded
         from dpacct.plan.words import phrase
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
-from dpacct.cli.screens import aligned
 from dpacct.declare.domain import Text, Word
 from dpacct.declare.number import down, up
-from dpacct.declare.record import Maybe, Parameter, Switch
+from dpacct.declare.record import Maybe, Parameter, Switch, aligned
 
 if TYPE_CHECKING:
     from dpacct.papers.tables import Cell
