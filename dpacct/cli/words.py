@@ -217,7 +217,7 @@ def uses(*of: type[Mechanism]) -> dict[str, Parameter[Any]]:
     }
 
 
-ONCE, ANYBODY = Steps.read({}, str), Meaning.read({}, str)
+ANYBODY = Meaning.read({}, str)
 
 
 def samplings() -> dict[str, type[Sampler]]:
@@ -448,7 +448,7 @@ def plan_of_text(text: str, name: str) -> PlanFile:
             {key: said[key] for key in QuestionWords.parameters if key in said}, call
         )
         meaning = Meaning.read({key: said[key] for key in Meaning.parameters if key in said}, call)
-        node = repeated(node, ONCE, meaning, call)
+        node = node.under(meaning.adjacency, unit=meaning.unit or "")
     declared, about = told_of(table, name)
     return PlanFile(node, asked.epsilon, asked.delta, declared, about)
 

@@ -49,8 +49,7 @@ def run(
         count: how many they are.
         jobs: how many processes.
 
-    Raises:
-        Killed: one of the processes was.
+    Raises `Killed` where one of the processes was.
     """
     waiting = iter(points)
     done, begun = 0, time.monotonic()
@@ -132,9 +131,8 @@ _FORMAT = "dpacct-sweep-1"
 class Journal:
     """An open journal; one process at a time.
 
-    Raises:
-        InvalidArgument: another sweep's journal is there, or another process writes it.
-        OSError: the file cannot be opened, or not be locked where it is.
+    Raises `InvalidArgument` where another sweep's journal is there, or another process writes it, and
+    `OSError` where the file cannot be opened, or not be locked.
     """
 
     def __init__(self, path: Path, fingerprint: str, *, restart: bool = False) -> None:

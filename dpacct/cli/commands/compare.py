@@ -47,14 +47,23 @@ class Compare(Command):
         first = must_be_finite(answers[0])
         answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
         gaps = [_gap(answer, first) for answer in answers]
-        return Result(
-            lambda: _body(answers, gaps, stated.steps.notes),
-            lambda: self._lines(answers, gaps, stated),
-            lambda: [safe_number(first)],
-        )
+        notes = stated.steps.notes
+
+        def body() -> dict[str, Any]:
+            listed = zip(answers, gaps, strict=True)
+            return {
+                "quantity": first.quantity,
+                "adjacency": str(first.adjacency),
+                "unit": str(first.unit),
+                "plan": None if first.tree is None else first.tree.to_dict(),
+                "answers": [{**within(answer), "gap": gap} for answer, gap in listed],
+                **({"notes": notes} if notes else {}),
+            }
+
+        return Result(body, lambda: self._lines(answers, gaps, notes), lambda: [safe_number(first)])
 
     def _lines(
-        self, answers: tuple[Answer, ...], gaps: list[float | None], stated: StatedPlan
+        self, answers: tuple[Answer, ...], gaps: list[float | None], notes: list[str]
     ) -> list[str]:
         from dpacct.answer.answer import KNOWN, bounded, protected
         from dpacct.cli.screens import in_words, labelled, noted, wrapped
@@ -76,7 +85,7 @@ class Compare(Command):
         lines += wrapped(in_words(first, sizes=None in asked.values()))
         lines += aligned(("method", first.quantity, f"vs {first.method}", "grade", "time"), rows)
         lines += labelled("protects", [protected(first)])
-        return lines + noted(stated.steps.notes)
+        return lines + noted(notes)
 
     def _ask(self) -> tuple[tuple[Answer, ...], StatedPlan]:
         epsilon, delta = self.epsilon, self.delta
@@ -118,19 +127,3 @@ def _gap(answer: Answer, reference: Answer) -> float | None:
         return math.expm1(difference) if difference < 700 else None
     gap = safe / other - 1 if other else math.inf
     return gap if math.isfinite(gap) else None
-
-
-def _body(
-    answers: tuple[Answer, ...], gaps: list[float | None], notes: list[str]
-) -> dict[str, Any]:
-    first = answers[0]
-    body: dict[str, Any] = {
-        "quantity": first.quantity,
-        "adjacency": str(first.adjacency),
-        "unit": str(first.unit),
-        "plan": None if first.tree is None else first.tree.to_dict(),
-    }
-    rows = []
-    for answer, gap in zip(answers, gaps, strict=True):
-        rows.append({**within(answer), "gap": gap})
-    return body | {"answers": rows} | ({"notes": notes} if notes else {})

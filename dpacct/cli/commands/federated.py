@@ -86,8 +86,8 @@ class Federated(Command):
             rows = []
             for row in plan.sigma_rows(epsilon=epsilon, delta=delta):
                 per_clip = row.answer.adjacency.clip_factor * float(row.answer)
-                answer = replace(row.answer, extra={"noise_multiplier": per_clip})
-                rows.append(replace(row, answer=answer))
+                said = replace(row.answer, extra={"noise_multiplier": per_clip})
+                rows.append(replace(row, answer=said))
             plan = plan.with_sigma(float(rows[0].answer))
         first = next(row for row in rows if row.notion in ("strong", "client"))
         must_be_finite(first.answer)
@@ -95,8 +95,8 @@ class Federated(Command):
             screen = of_answer(first.answer, {"delta": delta})
         else:
             head = f"sigma {leading(first.answer, 5)}    for {target(epsilon, delta)}"
-            said = f"{KNOWN[first.answer.strength].partition(';')[0]}: with it the target is met"
-            screen = Screen(first.answer, head, said)
+            sure = f"{KNOWN[first.answer.strength].partition(';')[0]}: with it the target is met"
+            screen = Screen(first.answer, head, sure)
         limit = number(plan.mu_clt)
         mu = f"  mu_clt {rounded(limit or 0.0, 'nearest', 8)}; a limit, no guarantee"
         screen = replace(
@@ -106,32 +106,23 @@ class Federated(Command):
             below=["", *tables(rows, first.answer.quantity)],
             details=[mu] if limit is not None else [],
         )
-        body = _body(plan, rows, first, delta, epsilon)
+        answer, quantity = first.answer.to_dict(), first.answer.quantity
+        keys = ("value", "lower", "upper", "side", "strength", "method")
+        body: dict[str, Any] = {
+            "algorithm": plan.algorithm,
+            "quantity": quantity,
+            "delta": float(delta),
+            **{key: answer[key] for key in keys},
+            **({} if epsilon is None else {"epsilon": float(epsilon)}),
+            "mu_clt": limit,
+            "unit": str(plan.unit),
+            "adjacency": str(plan.adjacency),
+            "sensitivity": plan.sensitivity,
+            "assumptions": list(plan.promises()),
+            "plan": plan.tree().to_dict(),
+            "routes": [row_json(row, quantity) for row in rows],
+        }
         return screen.result(self.details)._replace(body=lambda: body)
-
-
-def _body(
-    plan: FederatedPlan, rows: list[Row], first: Row, delta: Fraction, epsilon: Fraction | None
-) -> dict[str, Any]:
-    quantity = first.answer.quantity
-    answer = first.answer.to_dict()
-    body: dict[str, Any] = {
-        "algorithm": plan.algorithm,
-        "quantity": quantity,
-        "delta": float(delta),
-        **{key: answer[key] for key in ("value", "lower", "upper", "side", "strength", "method")},
-    }
-    if epsilon is not None:
-        body["epsilon"] = float(epsilon)
-    return body | {
-        "mu_clt": number(plan.mu_clt),
-        "unit": str(plan.unit),
-        "adjacency": str(plan.adjacency),
-        "sensitivity": plan.sensitivity,
-        "assumptions": list(plan.promises()),
-        "plan": plan.tree().to_dict(),
-        "routes": [row_json(row, quantity) for row in rows],
-    }
 
 
 # --- clients with budgets of their own

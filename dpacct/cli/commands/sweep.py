@@ -88,20 +88,55 @@ class Sweep(Command):
             if self.show is not None and self.show not in grid.outputs:
                 message = f"--show must name an output of the sweep, got {self.show[:40]!r}"
                 raise Usage(message + did_you_mean(self.show, grid.outputs), argument="--show")
-        count = processors() if self.jobs is None else self.jobs
-        rows = _compute(grid, asking, paths[0] if paths else None, count, self.restart, self.quiet)
-        table = SweepTable(grid, grid.outputs, rows, method)
+        kept = paths[0].with_name(paths[0].name + ".journal") if paths else None
+        table = SweepTable(grid, grid.outputs, self._rows(grid, asking, kept), method)
         for path in paths:
             body = payload(self.name, table.to_dict())
             write(path, body, table.to_csv, lambda: _picture(table, self.show, self.picture))
-        if paths:
-            _journal(paths[0]).unlink(missing_ok=True)
+        if kept is not None:
+            kept.unlink(missing_ok=True)
 
         def lines() -> list[str]:
             return [] if paths else table.to_csv().removesuffix("\n").split("\n")
 
         notes = [] if self.quiet else [*_remarks(table), *(f"wrote {path}" for path in paths)]
         return Result(table.to_dict, lines, lines, notes=notes)
+
+    def _rows(self, grid: SweepGrid, asking: Asking, path: Path | None) -> list[SweepRow]:
+        """All rows in order; those of an interrupted run are read, not computed."""
+        from importlib.metadata import version
+
+        mark = grid.fingerprint(version("dpacct"), *files_of(grid))
+        try:
+            opened: Any = nullcontext()
+            if path is not None:
+                opened = Journal(path, mark, restart=self.restart)
+        except OSError as error:
+            message = f"cannot write {str(path)[:80]!r}: {error.strerror}"
+            raise Usage(message, argument="--output") from None
+        with opened as journal:
+            done: dict[int, SweepRow] = {} if journal is None else dict(journal.rows)
+            done = {number: row for number, row in done.items() if 0 <= number < grid.size}
+            if done and not self.quiet:
+                note(f"{len(done)} of {grid.size} rows are there from an earlier run.")
+            kept = len(done)
+            wanted = ((n, grid.point(n)) for n in range(grid.size) if n not in done)
+            with Progress(grid.size, kept, silent=self.quiet) as progress:
+                try:
+                    for chunk in run(asking, wanted, grid.size - kept, self.jobs or processors()):
+                        if journal is not None:
+                            journal.add(chunk)
+                        done.update(chunk)
+                        progress.add(len(chunk))
+                except (KeyboardInterrupt, Killed) as ending:
+                    why = "interrupted" if isinstance(ending, KeyboardInterrupt) else str(ending)
+                    rest = "; the same command goes on from there" if journal else ""
+                    message = f"{why}: {progress.done} of {grid.size} rows are done{rest}"
+                    raise (_Lost if isinstance(ending, Killed) else _Interrupted)(message) from None
+            if not self.quiet:
+                fresh = grid.size - kept
+                note(f"{fresh} row{'' if fresh == 1 else 's'} in {progress.seconds}.")
+        return [done[number] for number in range(grid.size)]
 
 
 def _picture(table: SweepTable, output: str | None, how: str | None) -> tuple[Figure, str]:
@@ -120,49 +155,6 @@ class _Interrupted(DpacctError):
 
 class _Lost(_Interrupted):
     exit_code = ExitStatus.INTERNAL
-
-
-def _compute(
-    grid: SweepGrid, asking: Asking, path: Path | None, jobs: int, restart: bool, quiet: bool
-) -> list[SweepRow]:
-    """All rows in order; those of an interrupted run are read, not computed."""
-    from importlib.metadata import version
-
-    mark = grid.fingerprint(version("dpacct"), *files_of(grid))
-    try:
-        opened: Any = nullcontext()
-        if path is not None:
-            opened = Journal(_journal(path), mark, restart=restart)
-    except OSError as error:
-        message = f"cannot write {str(_journal(path or Path()))[:80]!r}: {error.strerror}"
-        raise Usage(message, argument="--output") from None
-    with opened as journal:
-        done: dict[int, SweepRow] = {} if journal is None else dict(journal.rows)
-        done = {number: row for number, row in done.items() if 0 <= number < grid.size}
-        if done and not quiet:
-            note(f"{len(done)} of {grid.size} rows are there from an earlier run.")
-        kept = len(done)
-        wanted = ((n, grid.point(n)) for n in range(grid.size) if n not in done)
-        with Progress(grid.size, kept, silent=quiet) as progress:
-            try:
-                for chunk in run(asking, wanted, grid.size - kept, jobs):
-                    if journal is not None:
-                        journal.add(chunk)
-                    done.update(chunk)
-                    progress.add(len(chunk))
-            except (KeyboardInterrupt, Killed) as ending:
-                why = "interrupted" if isinstance(ending, KeyboardInterrupt) else str(ending)
-                rest = "; the same command goes on from there" if journal else ""
-                message = f"{why}: {progress.done} of {grid.size} rows are done{rest}"
-                raise (_Lost if isinstance(ending, Killed) else _Interrupted)(message) from None
-        if not quiet:
-            fresh = grid.size - kept
-            note(f"{fresh} row{'' if fresh == 1 else 's'} in {progress.seconds}.")
-    return [done[number] for number in range(grid.size)]
-
-
-def _journal(path: Path) -> Path:
-    return path.with_name(path.name + ".journal")
 
 
 def _remarks(table: SweepTable) -> Iterator[str]:

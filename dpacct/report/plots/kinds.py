@@ -65,9 +65,7 @@ def profile(
         delta: the one the title speaks of, in (0, 1).
         width: of the figure, in inches.
 
-    Raises:
-        InvalidArgument: a value outside its range.
-        Unsupported: a method that does not apply to the plan.
+    Raises `InvalidArgument` for a value outside its range, `Unsupported` for a method that does not apply.
 
     >>> import dpacct as dp
     >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
@@ -180,8 +178,7 @@ def rdp(
 
     Without `orders` there are `count` of them, from 1.1 to four times the best one.
 
-    Raises:
-        Unsupported: the plan has no finite Renyi divergence.
+    Raises `Unsupported` where the plan has no finite Renyi divergence.
 
     >>> import dpacct as dp
     >>> picture = dp.plot.rdp(dp.Gaussian(sigma=2) * 8, delta=1e-6)
@@ -374,8 +371,7 @@ def gap(
 
     Above 0 a method overstates epsilon; below 0 it claims more privacy than there is.
 
-    Raises:
-        Unsupported: the plan has no exact epsilon, or no other method applies to it.
+    Raises `Unsupported` where the plan has no exact epsilon, or no other method applies to it.
 
     >>> import dpacct as dp
     >>> picture = dp.plot.gap(dp.Gaussian(sigma=20) * 100, deltas=[1e-9, 1e-5])
@@ -464,9 +460,8 @@ def lines_by_method(
         ask: puts the question at one point to one method.
         methods: their names; None for the default ones, less those that don't apply.
 
-    Raises:
-        DpacctError: a method that was named applies nowhere, no default one does, or the exact
-            value is infinite everywhere.
+    Raises `DpacctError` where a method that was named applies nowhere, no default one does, or the exact
+    value is infinite everywhere.
     """
     lines = []
     failed: DpacctError | None = None

@@ -244,10 +244,7 @@ def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
     """The picture as bytes, ".svg", ".pdf" or ".png"; the same figure gives the same bytes.
 
     `title` goes into the file for those who can't see it, and for search engines. Where things stand
-    is settled the first time.
-
-    Raises:
-        ValueError: another suffix.
+    is settled the first time. Raises `ValueError` for another suffix.
 
     >>> import dpacct as dp
     >>> to_bytes(dp.plot.profile(dp.Gaussian(sigma=2), epsilons=[0, 1]), ".png")[1:4]
@@ -289,9 +286,7 @@ def dark(picture: str) -> str:
 def save(figure: Figure, path: Path | str) -> None:
     """Write the picture; the suffix of `path` (.svg, .pdf, .png) says in which form.
 
-    Raises:
-        ValueError: another suffix.
-        OSError: the file cannot be written.
+    Raises `ValueError` for another suffix, `OSError` where the file cannot be written.
 
     >>> import pathlib, tempfile, dpacct as dp
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "profile.svg"
