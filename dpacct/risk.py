@@ -56,6 +56,9 @@ class Risk:
     node: Node
     adjacency: Adjacency | str | None = None
 
+    def __post_init__(self) -> None:
+        Node.checked(self.node)
+
     def _repr_html_(self) -> str:
         """Show the upper bounds on attacks in a notebook."""
         facts = {"advantage, at most": up(float(self.advantage()), 4)}

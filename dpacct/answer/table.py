@@ -109,6 +109,8 @@ def table(
     one   0.1      exact   0.1812692469  0.1812692469  0.181269247   two-sided  converged
     one   0.1      rdp     0.2021715703                0.2021715704  upper      bound
     """
+    from dpacct.plan.node import Node
+
     kind, targets = either("table", delta, epsilon)
     (asked,) = kind.parameters
     questions = [kind(value) for value in (listed(targets) or ([targets], ()))[0]]
@@ -119,6 +121,8 @@ def table(
     methods = [method] if isinstance(method, str) else list(method)
     names = ("plan", asked, "method", *_ENDS, "side", "strength", "error")
     rows = []
+    for plan in named.values():
+        Node.checked(plan)
     for name, question, way in product(named, questions, methods):
         target = text(number(question.settings[asked]))
         row: dict[str, Any] = {"plan": name, asked: target, "method": way, "error": ""}

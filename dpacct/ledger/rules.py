@@ -83,9 +83,7 @@ class Budget:
 
     def check(self, plan: object) -> Node:
         """The plan itself, if it can be charged to this budget; else `InvalidArgument`."""
-        if not isinstance(plan, Node):
-            message = f"plan must be a plan such as Gaussian(sigma=1), got {shown(plan)}"
-            raise InvalidArgument(message, argument="plan")
+        plan = Node.checked(plan)
         resolve_adjacency(plan, self.adjacency)
         if plan.facts.unit not in (None, self.unit):
             message = f"unit of the plan must be {self.unit}, which the budget is for"

@@ -111,14 +111,6 @@ def _log_moment(way: Sequence[tuple[PairMoments, int]], s: float) -> float:
     return math.inf if math.isnan(total) else max(0.0, total) * (1.0 + SLACK)
 
 
-def checked_plan(node: object) -> Node:
-    """The plan; raises `InvalidArgument` for anything else."""
-    if isinstance(node, Node):
-        return node
-    message = f"a release must be a plan such as Gaussian(sigma=1), got {shown(node)}"
-    raise InvalidArgument(message, argument="plan")
-
-
 class _Account(Displayed):
     """Releases so far: their cost at each order, and the part of delta kept for open failures."""
 
@@ -217,7 +209,7 @@ class Filter(_Account):
             raise InvalidArgument(message, argument="orders")
         super().__init__(delta, adjacency, orders, failures, unit)
         if expecting is not None:
-            self.orders = (self._best_order(checked_plan(expecting)),)
+            self.orders = (self._best_order(Node.checked(expecting)),)
             self._spent = nothing(self.orders)
         self._budgets = tuple(self._budget(order, len(self.orders)) for order in self.orders)
         if max(self._budgets) <= 0.0:
@@ -275,7 +267,7 @@ class Filter(_Account):
 
     def _after(self, spent: Cost, steps: Mapping[Node, int]) -> Cost:
         costs = (
-            (cost(checked_plan(node), self.orders, self.adjacency), _COUNT.check("steps", n))
+            (cost(Node.checked(node), self.orders, self.adjacency), _COUNT.check("steps", n))
             for node, n in steps.items()
         )
         return total([(spent, 1), *costs])
@@ -370,7 +362,7 @@ class Odometer(_Account):
 
     def spend(self, node: Node) -> None:
         """Record a release; raises `BudgetExceeded` for more open failures than are kept for."""
-        spent = self._spent + cost(checked_plan(node), self.orders, self.adjacency)
+        spent = self._spent + cost(Node.checked(node), self.orders, self.adjacency)
         if max(spent.failures) > self.failures * _ROUNDED:
             message = (
                 f"open failures must add up to at most {text(self.failures)} (the part of delta "

@@ -15,8 +15,8 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.citations import GROUP_GDP, GROUP_PROFILE, GROUP_ZCDP, Citation
 from dpacct.declare.domain import Integer
-from dpacct.declare.number import ln, shown
-from dpacct.errors import InvalidArgument, Unsupported
+from dpacct.declare.number import ln
+from dpacct.errors import Unsupported
 from dpacct.plan.composition import Composition
 from dpacct.plan.curve import log_profile
 from dpacct.plan.node import Fields, Leaf, Node, know, nested, read, resolve_adjacency, take
@@ -103,12 +103,7 @@ class Group(Profiled, kind="group"):
     basis = GROUP_PROFILE
 
     def __init__(self, plan: Node, *, size: int, adjacency: Adjacency | str | None = None) -> None:
-        unchecked: object = plan
-        if not isinstance(unchecked, Node):
-            message = (
-                f"a group must be given a plan such as Gaussian(sigma=1), got {shown(unchecked)}"
-            )
-            raise InvalidArgument(message, argument="plan")
+        plan = Node.checked(plan, "a group must be given")
         object.__setattr__(self, "size", SIZE.check("size", size))
         object.__setattr__(self, "node", plan if adjacency is None else plan.under(adjacency))
         facts = self.node.facts

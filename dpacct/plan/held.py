@@ -32,13 +32,7 @@ class HeldSample:
 
     def __call__(self, node: Node) -> Node:
         """The plan on the sample, one of its uses."""
-        unchecked: object = node
-        if not isinstance(unchecked, Node):
-            message = (
-                f"a sample must be given a plan such as Gaussian(sigma=1), got {shown(unchecked)}"
-            )
-            raise InvalidArgument(message, argument="plan")
-        if self.name in names_within(node):
+        if self.name in names_within(Node.checked(node, "a sample must be given")):
             message = (
                 f"the sample {self.name!r} is already held there, and cannot be drawn from itself"
             )

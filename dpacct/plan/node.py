@@ -162,6 +162,14 @@ class Node(ABC):
             return self
         return Under(self, word, whose)
 
+    @staticmethod
+    def checked(value: object, who: str = "plan must be") -> Node:
+        """The plan that the value is; raises `InvalidArgument` for anything else."""
+        if isinstance(value, Node):
+            return value
+        message = f"{who} a plan such as Gaussian(sigma=1), got {shown(value)}"
+        raise InvalidArgument(message, argument="plan")
+
     # --- reading
 
     @cached_property

@@ -12,7 +12,6 @@ import numpy as np
 
 from dpacct.answer import Answer
 from dpacct.citations import PARALLEL, Citation
-from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.composition import Composition
 from dpacct.plan.curve import log_profile
@@ -50,12 +49,7 @@ class Parallel(Profiled, kind="parallel"):
 
     def __init__(self, *plans: Node, adjacency: Adjacency | str | None = None) -> None:
         for plan in plans:
-            unchecked: object = plan
-            if not isinstance(unchecked, Node):
-                message = (
-                    f"the parts must be plans such as Gaussian(sigma=1), got {shown(unchecked)}"
-                )
-                raise InvalidArgument(message, argument="plan")
+            Node.checked(plan, "each part must be")
         if not plans:
             raise InvalidArgument("the parts must be one or more plans, got none", argument="plan")
         parts = tuple(plan if adjacency is None else plan.under(adjacency) for plan in plans)

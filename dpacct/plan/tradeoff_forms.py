@@ -317,11 +317,7 @@ class PlanTradeOff(TradeOff):
         from dpacct.plan.composition import Composition
         from dpacct.plan.node import Node, resolve_adjacency
 
-        unchecked: object = plan
-        if not isinstance(unchecked, Node):
-            message = f"a trade-off function must be of a plan such as Gaussian(sigma=1), got {plan!r:.60}"
-            raise InvalidArgument(message, argument="plan")
-        self.plan = plan
+        self.plan = Node.checked(plan, "a trade-off function must be of")
         self.adjacency: Adjacency = resolve_adjacency(plan, adjacency)
         self._composed = Composition(plan, self.adjacency)
 

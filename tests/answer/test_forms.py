@@ -123,6 +123,9 @@ def test_tables_of_plans_that_look_alike_and_of_one() -> None:
     for wrong in ({}, {"delta": 1e-5, "epsilon": 1}):
         with pytest.raises(dp.InvalidArgument, match="either delta or epsilon"):
             dp.table(step, **wrong)
+    for made in (lambda: dp.table(3, delta=1e-5), lambda: dp.Risk(3)):  # type: ignore[arg-type]
+        with pytest.raises(dp.InvalidArgument, match="plan must be a plan such as"):
+            made()
 
 
 def test_noise_of_samplings_that_have_words_of_their_own() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from dpacct.declare.number import literal, shown
+from dpacct.declare.number import literal
 from dpacct.declare.record import Record
 from dpacct.declare.words import SAMPLING
 from dpacct.errors import InvalidArgument, Unsupported
@@ -93,12 +93,7 @@ class Sampler(Record, ABC):
 
     def __call__(self, node: Node) -> Node:
         """The plan on a sample that is drawn once, and held while all of it runs."""
-        unchecked: object = node
-        if not isinstance(unchecked, Node):
-            message = (
-                f"a sampler must be given a plan such as Gaussian(sigma=1), got {shown(unchecked)}"
-            )
-            raise InvalidArgument(message, argument="plan")
+        node = Node.checked(node, "a sampler must be given")
         return SampledRelease(self, node) if isinstance(node, Mechanism) else Sampled(self, node)
 
     def draw(self, name: str) -> HeldSample:
