@@ -110,8 +110,7 @@ class Command(Record):
     help. The line in `dpacct --help` is the first of the file.
 
     Attributes:
-        heading: of the options that a class declares, in the help.
-        headings: of single ones.
+        headings: of single options that have another than the class's `heading`.
         plan: whether it takes the words of a plan.
         without: those of them that it has no use for.
         examples: command lines without "dpacct"; the help shows them and the tests run them.
@@ -174,14 +173,9 @@ class Command(Record):
             means = "; ".join([how.means, *drawn, "none"])
             groups["Plan"] = {**Steps.parameters, "sampling": how.but(means=means)}
         for name, each in cls.parameters.items():
-            owner = next(base for base in cls.__mro__ if vars(base).get(each.attribute) is each)
-            heading = cls.headings.get(name, owner.heading)  # type: ignore[attr-defined]
-            groups.setdefault(heading, {})[name] = each
+            groups.setdefault(cls.headings.get(name, each.heading), {})[name] = each
         if cls.plan:
-            groups["What is protected"] = {
-                **groups.get("What is protected", {}),
-                **Meaning.parameters,
-            }
+            groups.setdefault(Meaning.heading, {}).update(Meaning.parameters)
         groups["Output"] = groups.pop("Output")
         hidden = cls.hidden()
         return {

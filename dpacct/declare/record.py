@@ -56,6 +56,7 @@ class Parameter(Generic[T]):
     also: further spellings that are accepted.
     known_as: what other tools call it: never accepted, but answered with the right name.
     flag: its name on the command line, where that is another; eps for epsilon.
+    heading: under which the help lists it; that of the record which declares it.
     """
 
     __slots__ = (
@@ -65,6 +66,7 @@ class Parameter(Generic[T]):
         "default",
         "domain",
         "flag",
+        "heading",
         "known_as",
         "kw_only",
         "means",
@@ -87,7 +89,7 @@ class Parameter(Generic[T]):
     ) -> None:
         self.domain, self.means, self.symbol, self.default = domain, means, symbol, default
         self.alias, self.kw_only, self.attribute, self.name = alias, kw_only, "", alias
-        self.also, self.known_as, self.flag = also, known_as, flag
+        self.also, self.known_as, self.flag, self.heading = also, known_as, flag, ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.attribute, self.name = name, self.alias or name
@@ -104,9 +106,10 @@ class Parameter(Generic[T]):
     def but(self, **changed: Any) -> Parameter[Any]:
         """A copy of the parameter with some settings changed."""
         kept = {name: getattr(self, name) for name in Parameter.__slots__}
-        attribute, _ = kept.pop("attribute"), kept.pop("name")
+        attribute, heading, _ = (kept.pop(name) for name in ("attribute", "heading", "name"))
         made: Parameter[Any] = Parameter(**(kept | changed))
         made.__set_name__(type(self), attribute)
+        made.heading = heading
         return made
 
     def optional(self) -> Parameter[T | None]:
@@ -196,6 +199,8 @@ class Record:
     ways: ClassVar[str] = ""
     label: ClassVar[str] = ""
     """A short description: Gaussian noise."""
+    heading: ClassVar[str] = ""
+    """The heading of its parameters in the help of a command."""
     __signature__ = _Signature()
     _groups: ClassVar[tuple[_Fits, ...]] = ()
     _known_to_fit: ClassVar[set[frozenset[str]]] = set()  # combinations that were found to fit
@@ -205,6 +210,8 @@ class Record:
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         listed = [value for value in vars(cls).values() if isinstance(value, Parameter)]
+        for each in listed:
+            each.heading = each.heading or cls.heading
         cls.parameters = {**cls.parameters, **{each.name: each for each in listed}}
         ways = cls.ways or " ".join(
             name if each.required else f"{name}?" for name, each in cls.parameters.items()

@@ -139,6 +139,7 @@ class Steps(Record):
 class Meaning(Record):
     """The adjacency and the unit of privacy."""
 
+    heading = "What is protected"
     adjacency: Parameter[str | None] = Maybe(
         Word(
             *(str(word) for word in Adjacency),
@@ -162,6 +163,7 @@ class Meaning(Record):
 class Target(Record):
     """A guarantee."""
 
+    heading = "Target"
     epsilon: Parameter[Fraction] = Parameter(
         EPSILON,
         "epsilon of the guarantee, at least 0",

@@ -49,8 +49,7 @@ class Check(Command):
     heading = "Limits"
     headings: ClassVar[dict[str, str]] = {
         **dict.fromkeys(("ledger", "against"), "Drift"),
-        **dict.fromkeys(("adjacency", "unit", "client"), "What is protected"),
-        "quiet": "Output",
+        "client": "What is protected",
     }
     plan_file: Parameter[str] = Parameter(File(), "the file", "PLAN", kw_only=False, alias="plan")
     max_epsilon: Parameter[Fraction | None] = Maybe(

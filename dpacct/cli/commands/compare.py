@@ -31,7 +31,6 @@ class Compare(Command):
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()
     quiet: Parameter[bool] = QUIET.but(means="print the first method's safe number alone")
-    headings = dict.fromkeys(("quiet",), "Output")
     examples = (
         "compare --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
         "compare --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5",

@@ -29,7 +29,6 @@ class ComposeCommand(AnswerCommand):
     """  # noqa: D301 (\b tells click to leave the lines as they are)
 
     heading = "Target"
-    headings = dict.fromkeys(("adjacency", "unit"), "What is protected")
     plan_file: Parameter[str] = Parameter(File(), "the file", "PLAN", alias="plan", kw_only=False)
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
     delta: Parameter[Fraction | None] = Target.delta.optional()

@@ -48,9 +48,7 @@ class CurveCommand(Command):
 
     plan = True
     heading = "Curve"
-    headings = dict.fromkeys(("csv", "text"), "Output") | dict.fromkeys(
-        ("epsilon", "delta"), "Target"
-    )
+    headings = dict.fromkeys(("csv", "text"), "Output")
     kind: Parameter[str] = Parameter(
         Word(*KINDS, also={"trade-off": "tradeoff"}),
         "profile: delta over epsilon; tradeoff: type II over type I error; rdp: Renyi divergence over"

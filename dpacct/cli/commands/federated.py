@@ -32,10 +32,7 @@ class Federated(Command):
     """
 
     heading = "Target"
-    headings: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("algorithm",), "Plan"),
-        **dict.fromkeys(("prove", "quiet", "details"), "Output"),
-    }
+    headings: ClassVar[Mapping[str, str]] = {"algorithm": "Plan", "prove": "Output"}
     path: Parameter[str | None] = Maybe(File(), "the file", "[PLAN]", kw_only=False)
     algorithm: Parameter[str | None] = plans.algorithm()
     epsilon: Parameter[Fraction | None] = Target.epsilon.optional()

@@ -41,9 +41,9 @@ class Pate(Command):
     headings: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("threshold", "threshold_sigma", "interactive"), "Screening"),
         **dict.fromkeys(("level", "neighbours"), "What is protected"),
-        **dict.fromkeys(("delta", "queries"), "Target"),
+        "queries": "Target",
         **dict.fromkeys(_PUBLICATION, "Publication"),
-        **dict.fromkeys(("per_query", "top", "exact", "quiet"), "Output"),
+        **dict.fromkeys(("per_query", "top", "exact"), "Output"),
     }
     votes: Parameter[str] = Parameter(File(), "the table", "VOTES", kw_only=False)
     mechanism: Parameter[str] = Parameter(

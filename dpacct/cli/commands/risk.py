@@ -44,7 +44,6 @@ class RiskCommand(Command):
         "K",
     )
     quiet: Parameter[bool] = QUIET.but(means="print the accuracy alone, in full, for scripts")
-    headings = dict.fromkeys(("quiet",), "Output")
     examples = (
         "risk --sigma 1.1 --rate 0.01 --steps 1000",
         "risk --sigma 1.1 --rate 0.01 --steps 1000 --fpr 0.001 --fpr 1e-5 --prior 0.01",

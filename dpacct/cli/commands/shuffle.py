@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import DETAILS, QUIET, Command
 from dpacct.cli.output import Result
@@ -31,11 +30,6 @@ class Shuffling(Command):
     """
 
     heading = "Shuffle"
-    headings: ClassVar[Mapping[str, str]] = {
-        "epsilon": "Target",
-        "delta": "Target",
-        **dict.fromkeys(("quiet", "details"), "Output"),
-    }
     eps0: Parameter[Fraction | None] = Maybe(
         Real(0, 500, "right"), "each client's randomiser is E-DP by itself, purely", "E"
     )

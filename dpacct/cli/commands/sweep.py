@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -48,7 +48,7 @@ class Sweep(Command):
     """
 
     heading = "Sweep"
-    headings: ClassVar[Mapping[str, str]] = {"quiet": "Output"}
+    headings = dict.fromkeys(("quiet",), "Output")
     plan_file: Parameter[str] = Parameter(File(), "the file", "PLAN", kw_only=False, alias="plan")
     outputs: Parameter[tuple[str, ...]] = Several(
         File(),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command
 from dpacct.cli.output import Result
@@ -26,7 +25,7 @@ class Tables(Command):
     """
 
     heading = "Output"
-    headings: ClassVar[Mapping[str, str]] = {"truth": "What is computed"}
+    headings = dict.fromkeys(("truth",), "What is computed")
     paper: Parameter[str | None] = Maybe(Text(), "whose tables", "[PAPER]", kw_only=False)
     truth: Parameter[bool] = Switch(
         "also compute the exact two-sided value of what the paper ran", default=True

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command, Suggested
 from dpacct.cli.output import Result
@@ -46,7 +46,7 @@ class Theorems(Command):
     """
 
     heading = "Evaluation"
-    headings: ClassVar[Mapping[str, str]] = {"latex": "Output"}
+    headings = dict.fromkeys(("latex",), "Output")
     words: Parameter[tuple[str, ...]] = Several(
         Suggested(lambda: (*ACTIONS, *known_names())),
         "what to do",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,11 +35,7 @@ class Verify(Command):
     """
 
     heading = "Search"
-    headings: ClassVar[Mapping[str, str]] = {
-        "certificate": "Target",
-        "independent": "Target",
-        "quiet": "Output",
-    }
+    headings = dict.fromkeys(("certificate", "independent"), "Target")
     names: Parameter[tuple[str, ...]] = Several(
         Suggested(known_names), "ids or papers", "[ID | PAPER] ...", default=(), kw_only=False
     )
