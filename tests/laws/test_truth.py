@@ -47,8 +47,12 @@ some_rates = st.sampled_from(("1", "0.9", "0.5", "0.1", "0.01", "0.001"))
 def test_one_release(name: str, value: float, rate: str, epsilon: float) -> None:
     node, step = of(name, value, rate)
     truth = max(truths([step], repr(epsilon)))
+    answer = node.delta(epsilon=epsilon)
+    if name != "gaussian" and truth < LEAST:  # the digits of the largest loss less epsilon cancel
+        assert ends(answer)[1] <= 2 * LEAST
+        return
     slope = 1 + epsilon * value**2 * 10 + epsilon * 10 + 2 / value  # generous
-    holds(node.delta(epsilon=epsilon), truth, ROUNDING * (1 + slope**2))
+    holds(answer, truth, ROUNDING * (1 + slope**2))
 
 
 @pytest.mark.parametrize("name", MAKERS)
