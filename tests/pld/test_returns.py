@@ -12,7 +12,7 @@ import dpacct as dp
 from dpacct.pld import contour, lines, returns
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.saddle import Saddle
-from dpacct.pld.stable import Floats
+from dpacct.pld.stable import Floats, product
 
 
 def two_valued(top: float, steps: int) -> tuple[Floats, Floats]:
@@ -183,3 +183,14 @@ def test_many_atoms_are_refused_before_they_are_tabulated() -> None:
     law = LossDistribution.of_outcomes(losses, q * np.exp(losses) / (q * np.exp(losses)).sum())
     result = contour.log_delta([(law, 5000.0)], 0.3)
     assert not result.resolved or result.error < 1e-3
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 2), (250, 7, 256), (33, 300, 41), (8, 5000, 64)])
+@pytest.mark.parametrize("kind", [float, complex])
+def test_a_product_in_blocks_is_the_product(shape: tuple[int, int, int], kind: type) -> None:
+    """Rows and columns that blocks of 16 do not divide; integers, so that no order of sums rounds."""
+    draw = np.random.default_rng(1)
+    a, b = (draw.integers(-9, 10, size).astype(kind) for size in (shape[:2], shape[1:]))
+    if kind is complex:
+        a = a * 1j + 2
+    assert np.array_equal(product(a, b), a @ b)
