@@ -42,8 +42,10 @@ def _live(values: Floats, loss: Floats, scale: float) -> Bools:
 
 
 def _felt(kept: Bools) -> npt.NDArray[np.intp]:
-    """Places that any row marks."""
+    """Places that any row marks. Raises `TooFine` where there are none, as all numbers are infinite."""
     places: npt.NDArray[np.intp] = np.logical_or.reduce(kept, axis=0).nonzero()[0]
+    if not places.size:
+        raise TooFine
     return places
 
 
