@@ -251,7 +251,7 @@ def test_screened_votes_are_answered_as_often_as_the_theory_says() -> None:
 
 @pytest.mark.parametrize("wrong", [{"threshold": 7}, {"threshold_sigma": 5}])
 def test_half_a_threshold_is_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(dp.InvalidArgument, match="given together"):
+    with pytest.raises(dp.InvalidArgument, match="needs threshold"):
         Votes(12, 1.0, 3.0, 4, **wrong)
 
 
