@@ -8,6 +8,7 @@ and that the claims together give the interval. No search is imported, but for f
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -61,9 +62,31 @@ def decimal(value: Fraction, digits: int, up: bool) -> str:
     >>> decimal(Fraction(2, 3), 4, up=True), decimal(Fraction(2, 3), 4, up=False)
     ('0.6667', '0.6666')
     """
+    if _size(value) >= _SHORT:
+        return _of_many_digits(value, digits, up)
     context = Context(prec=digits, rounding=ROUND_CEILING if up else ROUND_FLOOR)
-    context.Emin, context.Emax = -999_999, 999_999
     return str(context.divide(Decimal(value.numerator), Decimal(value.denominator)))
+
+
+def _size(value: Fraction) -> int:
+    """Bits of the longer of numerator and denominator."""
+    return max(value.numerator.bit_length(), value.denominator.bit_length())
+
+
+def _of_many_digits(value: Fraction, digits: int, up: bool) -> str:
+    """`decimal` of long numbers: `Decimal` takes the square of their digits."""
+    size, away = abs(value), up == (value > 0)
+    bits = size.numerator.bit_length() - size.denominator.bit_length()
+    places = digits - math.floor(bits * math.log10(2.0))
+    while True:
+        numerator = size.numerator * 10 ** max(places, 0)
+        whole, rest = divmod(numerator, size.denominator * 10 ** max(-places, 0))
+        excess = len(str(whole)) - digits if whole else -1
+        if not excess:
+            context = Context(prec=digits + 1, Emin=-999_999, Emax=999_999)
+            result = Decimal(whole + (away and rest > 0)).scaleb(-places, context)
+            return str(result if value > 0 else -result)
+        places -= excess
 
 
 def require(holds: bool, message: str) -> None:
@@ -181,16 +204,21 @@ def exact_text(value: Fraction) -> str:
     >>> exact_text(Fraction(1, 3)), exact_text(Fraction(1, 10**40000))
     ('1/3', '1E-40000')
     """
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) < _SHORT:
+    if _size(value) < _SHORT:
         return text(value)
-    context = Context(prec=_LONGEST, traps=[Inexact])
-    context.Emin, context.Emax = -999_999, 999_999
+    # of a decimal the denominator is 2^twos 5^fives
+    denominator = value.denominator
+    twos = (denominator & -denominator).bit_length() - 1
+    fives = round(((denominator >> twos).bit_length() - 0.5) / math.log2(5.0))
+    places = max(twos, fives)
+    whole = value.numerator * 2 ** (places - twos) * 5 ** (places - fives)
+    context = Context(prec=_LONGEST, Emin=-999_999, Emax=999_999, traps=[Inexact])
     try:
-        return str(
-            context.divide(Decimal(value.numerator), Decimal(value.denominator)).normalize(context)
-        )
+        if denominator >> twos == 5**fives and (not places or whole.bit_length() < _SHORT):
+            return str(Decimal(whole).scaleb(-places, context).normalize(context))
     except Inexact:
-        raise NotCertified("a number has more digits than a certificate should") from None
+        pass
+    raise NotCertified("a number has more digits than a certificate should")
 
 
 KIND = "dpacct-certificate"

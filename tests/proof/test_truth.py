@@ -2,6 +2,7 @@
 
 import json
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,7 @@ from mpmath import mp, mpf
 import dpacct as dp
 from dpacct.errors import NotCertified
 from dpacct.plan import certified
-from dpacct.proof.check import decimal
+from dpacct.proof.check import decimal, exact_text
 from dpacct.vocabulary import Strength
 from tests.golden.golden_mpmath import delta_sampled
 from tests.golden.golden_realspace import two_steps
@@ -125,6 +126,22 @@ def test_rare_hits_are_withheld() -> None:
 def test_decimals_are_rounded_outwards() -> None:
     third = Fraction(1, 3)
     assert Fraction(decimal(third, 9, up=False)) < third < Fraction(decimal(third, 9, up=True))
+
+
+@pytest.mark.parametrize(
+    "value", [Fraction(7, 3 * 2**40_000), -Fraction(10**5_000, 3), Fraction(1, 10**4_000)]
+)
+@pytest.mark.parametrize("up", [False, True])
+def test_long_numbers_are_rounded_as_short_ones(value: Fraction, up: bool) -> None:
+    """`Decimal` itself takes seconds for numbers as small as 1e-181449."""
+    for digits in (1, 4, 17):
+        rounding = ROUND_CEILING if up else ROUND_FLOOR
+        context = Context(prec=digits, rounding=rounding, Emin=-999_999, Emax=999_999)
+        quotient = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+        assert Decimal(decimal(value, digits, up=up)) == quotient
+    assert exact_text(Fraction(12345, 10**181_453)) == "1.2345E-181449"
+    with pytest.raises(NotCertified, match="more digits"):
+        exact_text(Fraction(1, 2**60_000))
 
 
 def test_stored_random_plans_hold_their_truths() -> None:
