@@ -40,8 +40,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+# the last four are imported where they are first used, in which the alarm that ends a case must not fall
+import flint  # noqa: F401
 import mpmath as mp
 import numpy as np
+import scipy.fft
+import scipy.optimize
+import scipy.special  # noqa: F401
 
 import dpacct as dp
 from dpacct.pld.budget import MEMORY, SECONDS
