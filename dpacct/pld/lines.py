@@ -12,7 +12,7 @@ import numpy as np
 from .atoms import Atoms, convolved, power, spacing
 from .loss import ULPS
 from .moments import Moments, Summand
-from .returns import Heavy, loud, quiet_between
+from .returns import Heavy, loud, quiet_period
 from .saddle import FEW, Saddle, Totals, VerticalSum, aliasing, atomic_share, reach
 from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
 
@@ -29,7 +29,6 @@ _PLACED = 4e-16  # relative rounding of the losses beside epsilon
 _MOST_FIRST, _MOST = 2400, 6000  # nodes of a line to begin with, and once it was halved
 # of the expansion of an odd atom: nodes, terms, and atoms of its law
 _MOST_ODD_NODES, _MOST_ODD, _FEW_ATOMS = 4096, 600, 64
-_MOST_CLOSE = 1e6  # inverse deviations in half a period of close atoms
 _BLOCKS = (193, 961, 5057)  # nodes of the remainder beside atoms, until it is nil
 _MOST_BESIDE = 1 << 17  # of the vertical, where atoms lie beside little noise
 # of stacks: frequencies at which a revival of |M| is looked for, log|M| that is nil, and what that leaves out
@@ -549,7 +548,8 @@ class PeriodicLine(ContourLine):
         self.log_weights: Floats = np.zeros(1)
         self.means: Floats = np.array([total.mean])
         nodes, far = self._nodes(total, total.variance, d, most)
-        if not _bare(saddle, total, far, math.pi / d):
+        heavy = [Heavy(law.log_p + c * law.losses, law.losses, n) for law, n in saddle.parts]
+        if not quiet_period(heavy, math.sqrt(total.variance), far, d):
             nodes, far = self._nodes(total, total.variance, d, most, whole=True)
         z: Complexes = 1j * (np.arange(nodes) + 0.5) * (far / nodes)
         value = np.zeros(nodes, complex)
@@ -634,7 +634,7 @@ class OddLine(PeriodicLine):
         fewest, apart = float(count - j.max()), float(np.ptp(self.means))
         nodes, far = self._nodes(total, fewest * variance, d, _MOST_ODD_NODES, apart=apart)
         heavy = Heavy(np.log(rest), losses[:-1], fewest)
-        if not quiet_between([heavy], math.sqrt(fewest * variance), far, math.pi / d):
+        if not quiet_period([heavy], math.sqrt(fewest * variance), far, d):
             nodes, far = self._nodes(
                 total, fewest * variance, d, _MOST_ODD_NODES, whole=True, apart=apart
             )
@@ -754,22 +754,6 @@ def _with_returns(saddle: Saddle, total: Totals[float], eps: float) -> ContourLi
     error = part.error(c, step, np.abs(table))
     table /= (1.0 + z / c) * (1.0 + z / (1.0 + c))
     return EvenLine(total, step, table, error, saddle.tolerance, z)
-
-
-def _bare(saddle: Saddle, total: Totals[float], start: float, end: float) -> bool:
-    """Return whether |M| is nil between two frequencies; at 129 of these, where close atoms are many.
-
-    Raises `TooFine` where there are too many places to look at, as with a step that is none.
-    """
-    c, sd = total.c, math.sqrt(total.variance)
-    close = sum(law.losses.size for law, _ in saddle.parts) > _FEW_ATOMS
-    if close and (end - start) * sd < _MOST_CLOSE:
-        level = np.zeros(129)
-        for moments, n in saddle.moments:
-            level += n * moments.log_ratio(c, 1j * np.linspace(start, end, 129)).real
-        return float(level.max()) < -_NIL_MASS
-    heavy = [Heavy(law.log_p + c * law.losses, law.losses, n) for law, n in saddle.parts]
-    return quiet_between(heavy, sd, start, end)
 
 
 def confirmed(saddle: Saddle, line: ContourLine, eps: float) -> bool:

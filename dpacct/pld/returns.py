@@ -42,6 +42,7 @@ _NIL = 38.0  # e^-38 of the integrand is nothing
 _COARSE, _FINE = 16.0, 2.0
 _WANTED, _ENOUGH = 3e-10, 1e-7  # relative to delta: what D is chosen for, and what it may come to
 _MOST_TERMS, _MOST_CLOSER, _MOST_NODES = 1 << 25, 1 << 20, 1 << 16
+_MOST_DIRECT = 1 << 15  # terms up to which a transform of all places costs more
 _ROWS, _COLUMNS = 256, 256  # places that share a table
 _A_TERM = 0.2  # entries of a table that a term of it costs
 _LIGHT = 0.25  # expected draws of atoms that are left out
@@ -105,6 +106,24 @@ def quiet_between(laws: Sequence[Heavy], sd: float, start: float, end: float) ->
         raise TooFine
     places = start + apart * (np.arange(count) + 0.5)
     return not _closer(laws, places[_expected(laws, places) <= _quiet(_COARSE)], sd).size
+
+
+def quiet_period(laws: Sequence[Heavy], sd: float, start: float, step: float) -> bool:
+    """Return whether |phi| is below e^-`_NIL` from `start` to half of the period of losses on a lattice.
+
+    Places that divide the period evenly are one transform of each law. Raises `TooFine`.
+    """
+    half, atoms = math.pi / step, sum(law.losses.size for law in laws)
+    count = 2 ** math.ceil(math.log2(max(2.0 * half * sd / _FINE, 2.0)))
+    if (half - start) * sd / _COARSE * atoms <= _MOST_DIRECT or count > _MOST_CLOSER:
+        return quiet_between(laws, sd, start, half)
+    level = np.zeros(count // 2 + 1)
+    for law in laws:
+        tabulated(count)
+        index = np.rint((law.losses - law.losses.min()) / step).astype(np.int64) % count
+        level += law.expected(np.fft.rfft(np.bincount(index, law.weights, count)))
+    apart = 2.0 * half / count
+    return bool((level[round(start / apart) :] > _quiet(apart * sd)).all())
 
 
 def _closer(laws: Sequence[Heavy], seen: Floats, sd: float) -> Floats:

@@ -107,6 +107,39 @@ def test_losses_without_a_step_are_not_taken_for_a_lattice() -> None:
     assert answer.upper - answer.lower < 1e-8
 
 
+def test_many_atoms_come_back_between_heavy_ones() -> None:
+    """Losses of 0 and +-79.2 are in step 281 times in a period of the lattice of the 283 that there are."""
+    scale, sensitivity, rate, steps, log_target = 3.549, 281, 0.3595, 1538, math.log(1.896e-23)
+    # losses over 1/scale, from -281 to 281 by twos, and 0
+    noise = np.exp(-np.abs(np.arange(-600 - sensitivity, 601 + sensitivity)) / scale)
+    moved = np.exp(-np.abs(np.arange(-600 - sensitivity, 601 + sensitivity) - sensitivity) / scale)
+    inside, far = np.arange(1, sensitivity), noise[: 601 + sensitivity].sum() / noise.sum()
+    p = np.zeros(2 * sensitivity + 1)
+    at = 2 * inside - sensitivity
+    p[sensitivity + at] = rate * moved[600 + sensitivity + inside] / moved.sum()
+    p[-1], p[0] = rate * far, rate * far * math.exp(-sensitivity / scale)
+    p[sensitivity] += 1.0 - rate
+    losses = np.arange(-sensitivity, sensitivity + 1) / scale
+    answer = (
+        dp.Participation(rate)(dp.DiscreteLaplace(scale=scale, sensitivity=sensitivity)) * steps
+    ).epsilon(math.exp(log_target), method="exact")
+    tilt = 6.5e-3  # under which sums are about epsilon
+    moment = float(p @ np.exp(tilt * losses))
+    size = 1 << 20
+    sums = np.fft.irfft(np.fft.rfft(p * np.exp(tilt * losses) / moment, size) ** steps, size)
+    total = (np.arange(2 * sensitivity * steps + 1) - sensitivity * steps) / scale
+    log_p = np.log(np.maximum(sums[: total.size], 1e-300)) + steps * math.log(moment) - tilt * total
+
+    def log_delta(epsilon: float) -> float:
+        over = total > epsilon
+        return math.log(float(np.exp(log_p[over]) @ -np.expm1(epsilon - total[over])))
+
+    assert answer.lower is not None and answer.upper is not None
+    assert log_delta(answer.lower) > log_target - 1e-9
+    assert log_delta(answer.upper) < log_target + 1e-9
+    assert answer.upper - answer.lower < 1e-6 * answer.upper
+
+
 # -- the theorem ---------------------------------------------------------------------------------
 
 
