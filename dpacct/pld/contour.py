@@ -616,12 +616,11 @@ def _newton(saddle: Saddle, line: ContourLine, log_target: float, floor: float) 
         if abs(value + move - total.saddle_epsilon) > 2.5 * width:
             return None
         gap = abs(gap)
-        left = min(gap, gap * gap)  # of it, after the step
-        if left <= max(1e-14, 0.02 * error) or (abs(move) >= 0.5 * previous and gap < 1e-9):
+        if gap <= max(1e-13, 0.02 * error) or (abs(move) >= 0.5 * previous and gap < 1e-9):
             value += move
             if error > _USABLE or (total.skewed and not confirmed(saddle, line, value)):
                 return Interval.about(value, math.inf)
-            error = _off(error + left, slope) + FLOOR * abs(value)
+            error = _off(error + gap, slope) + FLOOR * abs(value)
             return Interval.about(max(floor, value), error, total.c, saddle)
         previous, value = abs(move), value + move
     return None

@@ -12,7 +12,7 @@ import numpy as np
 from .atoms import Atoms, convolved, power, spacing
 from .loss import ULPS
 from .moments import Moments, Summand
-from .returns import Heavy, loud, quiet_period
+from .returns import loud, quiet_period
 from .saddle import FEW, Saddle, Totals, VerticalSum, aliasing, atomic_share, reach
 from .stable import Array, Complexes, Floats, TooFine, log1p, sin_linear
 
@@ -548,8 +548,8 @@ class PeriodicLine(ContourLine):
         self.log_weights: Floats = np.zeros(1)
         self.means: Floats = np.array([total.mean])
         nodes, far = self._nodes(total, total.variance, d, most)
-        heavy = [Heavy(law.log_p + c * law.losses, law.losses, n) for law, n in saddle.parts]
-        if not quiet_period(heavy, math.sqrt(total.variance), far, d):
+        tilted = [(law.log_p + c * law.losses, law.losses, n) for law, n in saddle.parts]
+        if not quiet_period(tilted, math.sqrt(total.variance), far, d):
             nodes, far = self._nodes(total, total.variance, d, most, whole=True)
         z: Complexes = 1j * (np.arange(nodes) + 0.5) * (far / nodes)
         value = np.zeros(nodes, complex)
@@ -633,8 +633,8 @@ class OddLine(PeriodicLine):
 
         fewest, apart = float(count - j.max()), float(np.ptp(self.means))
         nodes, far = self._nodes(total, fewest * variance, d, _MOST_ODD_NODES, apart=apart)
-        heavy = Heavy(np.log(rest), losses[:-1], fewest)
-        if not quiet_period([heavy], math.sqrt(fewest * variance), far, d):
+        tilted_rest = [(np.log(rest), losses[:-1], fewest)]
+        if not quiet_period(tilted_rest, math.sqrt(fewest * variance), far, d):
             nodes, far = self._nodes(
                 total, fewest * variance, d, _MOST_ODD_NODES, whole=True, apart=apart
             )

@@ -42,10 +42,17 @@ _NIL = 38.0  # e^-38 of the integrand is nothing
 _COARSE, _FINE = 16.0, 2.0
 _WANTED, _ENOUGH = 3e-10, 1e-7  # relative to delta: what D is chosen for, and what it may come to
 _MOST_TERMS, _MOST_CLOSER, _MOST_NODES = 1 << 25, 1 << 20, 1 << 16
-_MOST_DIRECT = 1 << 15  # terms up to which a transform of all places costs more
+# terms up to which a transform of all places costs more, and places of one at most
+_MOST_DIRECT, _MOST_PLACES = 1 << 15, 1 << 21
+# their distance at most, in inverse deviations of X, and in those of one draw
+_EVEN, _SLIM = 0.5, 0.04
 _ROWS, _COLUMNS = 256, 256  # places that share a table
 _A_TERM = 0.2  # entries of a table that a term of it costs
 _LIGHT = 0.25  # expected draws of atoms that are left out
+
+
+Tilted = tuple[Floats, Floats, float]
+"""The logs of a tilted law's weights, its losses, and how often it is drawn."""
 
 
 @dataclass(frozen=True)
@@ -108,22 +115,28 @@ def quiet_between(laws: Sequence[Heavy], sd: float, start: float, end: float) ->
     return not _closer(laws, places[_expected(laws, places) <= _quiet(_COARSE)], sd).size
 
 
-def quiet_period(laws: Sequence[Heavy], sd: float, start: float, step: float) -> bool:
+def quiet_period(laws: Sequence[Tilted], sd: float, start: float, step: float) -> bool:
     """Return whether |phi| is below e^-`_NIL` from `start` to half of the period of losses on a lattice.
 
-    Places that divide the period evenly are one transform of each law. Raises `TooFine`.
+    Places that divide the period evenly are one transform of each law. Between two of them U is bounded as
+    above, and |m| by the mean size of a loss times the way. Raises `TooFine`.
     """
-    half, atoms = math.pi / step, sum(law.losses.size for law in laws)
-    count = 2 ** math.ceil(math.log2(max(2.0 * half * sd / _FINE, 2.0)))
-    if (half - start) * sd / _COARSE * atoms <= _MOST_DIRECT or count > _MOST_CLOSER:
-        return quiet_between(laws, sd, start, half)
-    level = np.zeros(count // 2 + 1)
-    for law in laws:
+    half, atoms = math.pi / step, sum(losses.size for _, losses, _ in laws)
+    heavy = [Heavy(*law, light=0.0) for law in laws]
+    apart = min(_EVEN / sd, _SLIM / max(law.deviation for law in heavy))
+    count = 2 ** math.ceil(math.log2(max(2.0 * half / apart, 2.0)))
+    if (half - start) * sd / _COARSE * atoms <= _MOST_DIRECT or count > _MOST_PLACES:
+        return quiet_between([Heavy(*law) for law in laws], sd, start, half)
+    apart = 2.0 * half / count
+    expected, level = np.zeros((2, count // 2 + 1))
+    for law in heavy:
         tabulated(count)
         index = np.rint((law.losses - law.losses.min()) / step).astype(np.int64) % count
-        level += law.expected(np.fft.rfft(np.bincount(index, law.weights, count)))
-    apart = 2.0 * half / count
-    return bool((level[round(start / apart) :] > _quiet(apart * sd)).all())
+        size = np.abs(np.fft.rfft(np.bincount(index, law.weights, count)))
+        expected += law.count * (1.0 - size)
+        level += law.count * np.log(np.minimum(size + 0.5 * apart * law.deviation, 1.0))
+    quiet = (expected > _quiet(apart * sd)) | (level < -_NIL)
+    return bool(quiet[round(start / apart) :].all())
 
 
 def _closer(laws: Sequence[Heavy], seen: Floats, sd: float) -> Floats:
@@ -146,15 +159,22 @@ def _quiet(apart: float) -> float:
 class Heavy:
     """The atoms of a tilted law that together are all but a few of its draws, about their mean."""
 
-    def __init__(self, log_weights: Floats, losses: Floats, count: float) -> None:
+    def __init__(
+        self, log_weights: Floats, losses: Floats, count: float, light: float = _LIGHT
+    ) -> None:
         weights = np.exp(log_weights - log_weights.max())
         weights /= weights.sum()
         order = np.argsort(weights)[::-1]
         left = 1.0 - np.cumsum(weights[order])
-        kept = order[: int(np.count_nonzero(left * count > _LIGHT)) + 1]
+        kept = order[: int(np.count_nonzero(left * count > light)) + 1]
         self.weights, self.count = weights[kept], count
         self.losses = losses[kept] - float(weights @ losses)
         self.left = max(0.0, 1.0 - float(self.weights.sum()))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of a draw."""
+        return math.sqrt(float(self.weights @ np.square(self.losses)))
 
     def expected(self, sums: Complexes) -> Floats:
         """n (1 - |m|), from the sums of these atoms, or a little less."""

@@ -12,7 +12,7 @@ import dpacct as dp
 from dpacct.pld import contour, lines, returns
 from dpacct.pld.loss import LossDistribution
 from dpacct.pld.saddle import Saddle
-from dpacct.pld.stable import Floats, product
+from dpacct.pld.stable import Floats, TooFine, product
 
 
 def two_valued(top: float, steps: int) -> tuple[Floats, Floats]:
@@ -138,6 +138,21 @@ def test_many_atoms_come_back_between_heavy_ones() -> None:
     assert log_delta(answer.lower) > log_target - 1e-9
     assert log_delta(answer.upper) < log_target + 1e-9
     assert answer.upper - answer.lower < 1e-6 * answer.upper
+
+
+def test_newton_is_not_trusted_beyond_a_kink(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a line of many returns tells delta to 1e-5, the slope jumps within a step of Newton's."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise TooFine
+
+    plan = dp.Participation(0.4554)(dp.DiscreteGaussian(scale=9.748, sensitivity=100)) * 23870
+    exact = plan.epsilon(1.5981336849308446e-22, method="exact")
+    monkeypatch.setattr(lines.PeriodicLine, "__init__", refused)
+    again = plan.epsilon(1.5981336849308446e-22, method="exact")
+    assert again.lower is not None and again.upper is not None
+    assert exact.value == pytest.approx(612720.36416022, abs=1e-6)
+    assert again.lower < exact.value < again.upper
 
 
 # -- the theorem ---------------------------------------------------------------------------------
