@@ -525,7 +525,8 @@ def branch_pieces(branch: Branch, edges: Floats) -> Pieces:
     kept = np.isfinite(log_p) & np.isfinite(loss)
     size, before, slip = (np.fmax(v[1:], v[:-1])[kept] for v in (size, before, slip))
     low, high, log_p, loss = ends[:-1][kept], ends[1:][kept], log_p[kept], loss[kept]
-    slack = 4e-15 + 4e-16 * (len(branch.chain) + size)
+    # of a narrow cell the width decides how long the logarithm is that rounds
+    slack = 4e-15 + 4e-16 * (len(branch.chain) + np.maximum(size, np.abs(log_p)))
     unsure = 8e-16 * before + each * np.abs(loss) + 2e-15 * (high - low)
     return Pieces(log_p, loss, low, high, slack, unsure, slip)
 
