@@ -167,6 +167,7 @@ def mass_at_infinity(laws: Laws) -> float:
 # of log delta's room that may be charged, and of the steps that may be set apart
 _MOST_P = 0.1
 _ROUNDING = 4e-15
+_DENORMALS = 1e-317  # what a million Q-masses below the normal floats are off by
 
 
 @dataclass(frozen=True)
@@ -205,8 +206,9 @@ class Decided:
         """(lower, upper): the contribution of decisive steps to delta."""
         if self.p == 0.0:
             return 0.0, 0.0
-        lost = self.q * math.exp(min(epsilon, 700.0))
-        value, rounding = self.p - lost, _ROUNDING * (self.p + lost)
+        scale = math.exp(min(epsilon, 700.0))
+        lost = self.q * scale
+        value, rounding = self.p - lost, _ROUNDING * (self.p + lost) + _DENORMALS * scale
         above = self.spill.bound(epsilon, self.p) if self.spill is not None else math.inf
         return value - rounding, value + rounding + above
 

@@ -31,6 +31,7 @@ _SOME = 1e-12
 _MOST_PLACES = 2.0**50
 # log of a weight that is still a double
 _LARGEST_LOG = 700.0
+_LEAST_LOG_Q = -680.0
 
 
 def least_rest(sources: Sources) -> float:
@@ -173,7 +174,8 @@ class Layouts:
         nats = 12.0 - math.log(TAILS * self._width / self._steps)
         spread = math.sqrt(tilted_sum(uppers, 0.0).variance)
         epsilon, edge = total.saddle_epsilon, math.inf
-        if self.decides:
+        # what is set apart has a Q-mass of about delta e^-epsilon, which must not be below the floats
+        if self.decides and log_delta - epsilon > _LEAST_LOG_Q:
             room = math.log(0.1 * TAILS * self._width) + max(log_delta, -690.0) - extra
             edge = Threshold(uppers, tilted_sum(uppers, -1.0), self._least).edge(epsilon, room)
         before = max(layout.high for layout in self.layouts)

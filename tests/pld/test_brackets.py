@@ -318,3 +318,26 @@ def test_ends_that_a_finer_grid_exchanges_are_left() -> None:
     answer = plan.epsilon("7.865e-49", method="exact")
     assert answer.lower is not None and answer.upper is not None
     assert 700.0 < answer.lower <= answer.value <= answer.upper < 6000.0
+
+
+@pytest.mark.parametrize("rate", ["0.1", "3.489e-11"])
+@pytest.mark.parametrize("delta", ["7.264e-186", "1e-250"])
+def test_losses_with_next_to_no_q_mass_are_not_set_apart(rate: str, delta: str) -> None:
+    """What was set apart had a Q-mass below all floats, and delta was said to be its whole P-mass.
+
+    Truth: one step in closed form, the rate times delta of the Gaussian at the loss before sampling.
+    """
+    step = dp.Poisson(rate)(dp.Gaussian(sigma="0.07526"))
+    lattice = step.epsilon(delta=delta, method="lattice")
+    assert lattice.lower is not None and lattice.upper is not None
+    with mpmath.workdps(60):
+        mu = 1 / mpmath.mpf("0.07526")
+        log_deltas = []
+        for epsilon in (lattice.lower, lattice.upper):
+            loss = mpmath.log1p(mpmath.expm1(mpmath.mpf(epsilon)) / mpmath.mpf(rate))
+            above = mpmath.ncdf(mu / 2 - loss / mu) - mpmath.exp(loss) * mpmath.ncdf(
+                -mu / 2 - loss / mu
+            )
+            log_deltas.append(mpmath.log(mpmath.mpf(rate) * above))
+        target = mpmath.log(mpmath.mpf(delta))
+    assert log_deltas[1] <= target <= log_deltas[0] <= target + mpmath.mpf("0.1")
