@@ -64,7 +64,11 @@ def test_the_lines_for_flower_allow_all_rounds_and_no_more() -> None:
 
 @pytest.mark.parametrize("sampling", ["--rate 0.25 --sampling uniform", "--rate 1/3", ""])
 def test_the_lines_for_a_loop_of_ones_own(training: dict[str, Any], sampling: str) -> None:
-    exec(pasted(f"noise --eps 3 --delta 1e-5 --steps 7 {sampling} --paste torch"), training)
+    code = pasted(f"noise --eps 3 --delta 1e-5 --steps 7 {sampling} --paste torch")
+    assert code.startswith(
+        "# The ledger only counts: clip each example's gradient and add the noise"
+    )
+    exec(code, training)
     assert training["ledger"].remaining.steps(training["step"]) == 7
     assert 2.99 < float((training["step"] * 7).epsilon("1e-5")) <= 3
 

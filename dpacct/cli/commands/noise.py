@@ -204,7 +204,10 @@ step = {step}
 ledger = dp.Ledger("run.ledger", budget=("{epsilon}", "{delta}"), plan=step * {steps})
 optimizer = BudgetGuard(ledger, step).attach(optimizer)  # stops the run at its planned end
 """
-FRAMEWORKS = {"opacus": _OPACUS + "\n" + _GUARD, "flower": _FLOWER, "torch": _GUARD}
+_OWN = (
+    "# The ledger only counts: clip each example's gradient and add the noise in your own loop.\n"
+)
+FRAMEWORKS = {"opacus": _OPACUS + "\n" + _GUARD, "flower": _FLOWER, "torch": _OWN + _GUARD}
 """The code printed for each framework; `torch` is a loop of the user's own, which adds the noise itself."""
 
 
