@@ -191,6 +191,9 @@ def hinting(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
     >>> noise(target_epsilon=8)
     Traceback (most recent call last):
     TypeError: noise() got an unexpected keyword argument 'target_epsilon'; did you mean epsilon?
+    >>> noise(8)
+    Traceback (most recent call last):
+    TypeError: noise() takes 0 positional arguments but 1 was given; say epsilon=...
     """
 
     @wraps(function)
@@ -198,7 +201,7 @@ def hinting(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
         try:
             return function(*args, **named)
         except TypeError as error:
-            hint = _meant(function, named)
+            hint = _meant(function, named) or _by_name(function, len(args))
             if not hint:
                 raise
             raise TypeError(f"{error}{hint}") from None
@@ -218,6 +221,19 @@ def _meant(function: Callable[..., object], named: Iterable[str]) -> str:
     return next(
         (did_you_mean(name, arguments, also) for name in named if name not in arguments), ""
     )
+
+
+def _by_name(function: Callable[..., object], count: int) -> str:
+    """Return a hint with the first arguments that must be named, where more than may came without."""
+    from inspect import Parameter as Argument
+    from inspect import signature
+
+    arguments = signature(function).parameters.values()
+    unnamed = sum(each.kind is not Argument.KEYWORD_ONLY for each in arguments)
+    by_name = [each.name for each in arguments if each.kind is Argument.KEYWORD_ONLY]
+    # A builder's own TypeError, from within, is left as it is: there the count is right.
+    wanted = by_name[: max(0, count - unnamed)]
+    return f"; say {', '.join(f'{name}=...' for name in wanted)}" if wanted else ""
 
 
 # --- how an answer is looked for

@@ -137,7 +137,10 @@ class Execution:
         comparison = f"{seen:.6g} was seen, {rate:.6g} was accounted"
         if isinstance(sampler, WithoutReplacement):
             return _check(text, comparison, max(self.batch_sizes) <= sampler.rate * self.population)
-        return _check(text, comparison, excess(seen, rate, trials) > CHANCE)
+        chance = excess(seen, rate, trials)
+        if rate < seen and chance > CHANCE:
+            comparison += ", a difference within chance"
+        return _check(text, comparison, chance > CHANCE)
 
     def _noise(self, mechanism: Leaf | None, factor: int) -> Assumption:
         text = "the noise was at least the accounted one"

@@ -200,6 +200,11 @@ class Store:
             if not self.path.exists() and beside(self.path).exists():
                 message = "is gone, and its head is still there: something was counted in it"
                 raise self._damaged(message)
+            if self.path.is_dir():
+                inside = self.path / "ledger.jsonl"  # as a folder of dpacct-training has it
+                raise self._unopened(
+                    f"a folder; try {inside.name} in it" if inside.exists() else "a folder"
+                )
             if self.path.exists() and not self.path.is_file():
                 raise self._unopened("not a regular file")
             self._handle = disk.opened(self.path, flags)

@@ -228,6 +228,13 @@ def test_names_of_other_tools_are_answered_with_those_here(
         dp.noise_multiplier(**typed)  # type: ignore[arg-type]
 
 
+def test_arguments_without_their_names_are_answered_with_them() -> None:
+    with pytest.raises(TypeError, match=r"were given; say epsilon=[.]{3}, delta=[.]{3}$"):
+        dp.noise_multiplier(8, 1e-5)  # type: ignore[misc]
+    with pytest.raises(TypeError, match=r"were given; say method=[.]{3}$"):
+        dp.Gaussian(1).epsilon(1e-5, "exact")  # type: ignore[call-overload]
+
+
 def test_so_are_those_of_plans_and_mechanisms() -> None:
     plan, build = dp.Gaussian(1), dp.Gaussian
     for call in (plan.epsilon, lambda **named: dp.calibrate(build, epsilon=1, **named)):

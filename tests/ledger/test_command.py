@@ -140,3 +140,10 @@ def test_a_foreign_file_is_quoted_as_text(tmp_path: Path) -> None:
     path.write_text("# A keyboard's\n")
     refused = run("ledger", "check", str(path))
     assert refused.code == 9 and 'it begins with "# A keyboard\'s"' in refused.stderr
+
+
+def test_a_folder_is_answered_with_the_ledger_in_it(tmp_path: Path) -> None:
+    empty = run("ledger", "show", str(tmp_path))
+    assert empty.code == 2 and empty.stderr.endswith("cannot be opened: a folder.\n")
+    small(tmp_path / "ledger.jsonl")
+    assert "a folder; try ledger.jsonl in it" in run("ledger", "show", str(tmp_path)).stderr

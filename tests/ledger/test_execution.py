@@ -81,6 +81,13 @@ def test_noise_is_compared_in_units_of_the_clip() -> None:
         assert str(ran.compare(plan)[NOISE].status) == status
 
 
+def test_a_rate_above_the_accounted_one_is_held_as_chance() -> None:
+    for sizes, within in ([102] * 10, True), ([98] * 10, False):
+        check = dp.Execution(steps=10, population=N, batch_sizes=sizes).compare(PLAN)[SHARE]
+        assert str(check.status) == "held"
+        assert str(check).endswith("0.02 was accounted, a difference within chance]") == within
+
+
 def test_the_rate_bound_is_a_bound() -> None:
     """Chernoff's is never below the exact tail of the binomial law."""
     from scipy.special import bdtrc

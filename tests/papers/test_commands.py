@@ -1,5 +1,7 @@
 """`dpacct theorems` and `verify`: contracts, exit codes, refusals, and finding statements by words."""
 
+from pathlib import Path
+
 import pytest
 
 import dpacct as dp
@@ -131,6 +133,13 @@ def test_refusals(command: str, code: int, message: str) -> None:
 
 
 # --- verify
+
+
+def test_a_file_is_answered_with_the_option_that_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    path.write_text("{}")
+    refused = run("verify", str(path))
+    assert refused.code == 2 and f"put --certificate before '{path}'" in refused.stderr
 
 
 def test_verify_shows_the_witness_of_what_is_false() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -109,12 +110,21 @@ class Verify(Command):
         The code is that of a counter-example where something contradicts the registry, else that of
         nothing judged where an oracle could judge no point, or nothing at all was checked.
         """
-        from dpacct.papers.registry import select
+        from dpacct.papers.registry import UnknownName, select
         from dpacct.papers.verify import examine
 
         started = time.monotonic()
         reports: list[VerifyReport] = []
-        chosen = select(self.names)
+        try:
+            chosen = select(self.names)
+        except UnknownName as error:
+            files = [name for name in self.names if os.path.isfile(name)]
+            if not files:
+                raise
+            message = (
+                f"{error.message}; to check a certificate, put --certificate before {files[0]!r}"
+            )
+            raise UnknownName(message, error.candidates) from error
         for index, statement in enumerate(chosen, 1):
             report = examine(statement, draws=self.draws, seed=self.seed)
             reports.append(report)
