@@ -112,7 +112,7 @@ def register(*, force: bool = True) -> type[Accountant]:
 
 
 def from_opacus(source: Any) -> Node:
-    """The plan of a finished run: of an accountant, a PrivacyEngine, a state or a history.
+    """The plan of a finished run: of an accountant, an engine, a loaded checkpoint, a state or a history.
 
     Ask it for epsilon, delta or the trade-off curve. Raises `InvalidArgument` for an empty history,
     `Unsupported` for a step without noise.
@@ -123,12 +123,15 @@ def from_opacus(source: Any) -> Node:
     converged 1.5153619167 1.5153619167
     """
     source = getattr(source, "accountant", source)
-    if isinstance(source, dict):
-        source = source.get("history")
     entries = getattr(source, "history", source)
+    if isinstance(
+        source, dict
+    ):  # `PrivacyEngine.save_checkpoint` stores the state beside the model's
+        entries = source.get("privacy_accountant_state_dict", source).get("history")
     if not isinstance(entries, list | tuple):
         message = (
-            f"source must be an accountant, an engine, a state or a history, got {source!r:.60}"
+            "source must be an accountant, an engine, a loaded checkpoint, a state or a history, "
+            f"got {source!r:.60}"
         )
         raise InvalidArgument(message, argument="source")
     node = records.plan(entries)

@@ -13,6 +13,7 @@ from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats
 
 from .balls import precision
+from .effort import spend
 from .far_draws import SharpWindow, Windowed
 from .law import ProofBranch
 from .outcomes import Point
@@ -23,6 +24,8 @@ _X, _W = np.polynomial.legendre.leggauss(24)
 _NATS = 60.0  # e^-60 of a peak is negligible
 _EDGE = 11.0  # deviations of the noise
 _MOST_PANELS = 4000
+# those that cost more than is worth counting, what each of these costs, and those that memory can't hold
+_MANY_PANELS, _A_PANEL, _TOO_MANY = 20_000, 5e-6, 1_000_000
 _FAR = 5000.0  # deviations of the noise at which a hill is far out
 _BULK = 60.0
 _IN_WINDOW, _BEYOND = (
@@ -187,8 +190,11 @@ def _highest(view: View) -> float:
 
 
 def _cut(low: float, high: float, width: float) -> Floats:
-    """Even panels of at most this width."""
-    edges = np.linspace(low, high, max(1, math.ceil((high - low) / width)) + 1)
+    """Even panels of at most this width. Raises `TooCostly` where these are too many."""
+    count = max(1, math.ceil((high - low) / width))
+    if count > _MANY_PANELS:
+        spend(math.inf if count > _TOO_MANY else _A_PANEL * count)
+    edges = np.linspace(low, high, count + 1)
     return np.stack((edges[:-1], edges[1:]), axis=1)
 
 

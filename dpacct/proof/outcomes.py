@@ -57,21 +57,13 @@ def _powers(mass: arb, count: int) -> list[arb]:
 
 def _shares(points: Sequence[Point], count: int) -> list[Point]:
     """Sum of losses, product of mass^k/k!, over all k_1 + ... + k_m = count."""
-    loss, mass = points[-1]
-    powers = _powers(mass, count)
-    if len(points) == 1:
-        return [(count * loss, powers[count])]
-    if len(points) == 2:
-        other, others = points[0][0], _powers(points[0][1], count)
-        return [
-            (k * loss + (count - k) * other, powers[k] * others[count - k])
-            for k in range(count + 1)
-        ]
-    return [
-        (k * loss + x, powers[k] * m)
-        for k in range(count + 1)
-        for x, m in _shares(points[:-1], count - k)
-    ]
+    sums: list[list[Point]] = [[(arb(0), arb(1))], *([] for _ in range(count))]  # by draws so far
+    for loss, mass in points:
+        powers = _powers(mass, count)
+        for drawn in range(count, 0, -1):
+            for k in range(1, drawn + 1):
+                sums[drawn] += [(k * loss + x, powers[k] * m) for x, m in sums[drawn - k]]
+    return sums[count]
 
 
 def count_outcomes(sizes: Sequence[tuple[int, int]]) -> int:

@@ -106,7 +106,11 @@ def test_a_ledger(folder: Path) -> None:
         assert checked("--ledger run.ledger")[0] == 6  # more was counted than is planned
         Path("plan.toml").write_text(PLAN)
         ledger.observe(dp.Execution(steps=20, population=100, batch_sizes=[10] * 20))
-    assert checked("--ledger run.ledger --max-eps 0.1")[0] == 6  # batches of one size
+    code, _, body = checked("--ledger run.ledger --max-eps 0.1")
+    assert code == 6  # batches of one size
+    unknown = [each for each in body["checks"] if each["unknown"]]
+    assert any("noise_multiplier was not measured" in each["text"] for each in unknown)
+    assert all(each["holds"] for each in unknown)
     whole = Path("run.ledger").read_bytes()
     Path("run.ledger").write_bytes(whole.replace(b"20", b"10", 1))
     assert run("check", "plan.toml", "--ledger", "run.ledger").code == 9

@@ -120,6 +120,9 @@ def test_a_checkpoint_goes_on_where_it_stopped() -> None:
     again, *fresh = private()
     again.load_checkpoint(path=file, module=fresh[0], optimizer=fresh[1])
     assert again.accountant.history == engine.accountant.history
+    file.seek(0)
+    stored = torch.load(file, weights_only=False)
+    assert opacus.from_opacus(stored) == opacus.from_opacus(engine)
     train(*fresh)
     assert len(again.accountant) == 16
 

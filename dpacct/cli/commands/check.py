@@ -30,12 +30,18 @@ _SLACK = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The result of one check; `violates` marks an assumption known to be false."""
+    """The result of one check; `violates` marks an assumption known to be false, `unknown` an unseen one."""
 
     name: str
     holds: bool
     text: str
     violates: bool = False
+    unknown: bool = False
+
+    @property
+    def verdict(self) -> str:
+        """The word in front of the text."""
+        return "unknown" if self.unknown else "holds" if self.holds else "FAILS"
 
 
 class Check(Command):
@@ -107,9 +113,14 @@ class Check(Command):
                 findings.append(CheckResult("assumptions", False, said, violates=True))
         if self.ledger is not None:
             findings += [
-                CheckResult("ledger", not broken, f"{each.text}: {each.source}", violates=broken)
+                CheckResult(
+                    "ledger",
+                    each.status is not AssumptionStatus.VIOLATED,
+                    f"{each.text}: {each.source}",
+                    violates=each.status is AssumptionStatus.VIOLATED,
+                    unknown=each.status is AssumptionStatus.UNKNOWN,
+                )
                 for each in ledger_checks(self.ledger, node)
-                for broken in [each.status is AssumptionStatus.VIOLATED]
             ]
         if self.against is not None:
             findings += _drift(self.against, node, answer, delta)
@@ -122,11 +133,14 @@ class Check(Command):
             "holds": not failed,
             "delta": text(delta),
             "epsilon": within(answer),
-            "checks": [{"name": c.name, "holds": c.holds, "text": c.text} for c in findings],
+            "checks": [
+                {"name": c.name, "holds": c.holds, "unknown": c.unknown, "text": c.text}
+                for c in findings
+            ],
         }
         return Result(
             lambda: body,
-            lambda: [f"{'holds' if each.holds else 'FAILS'}  {each.text}" for each in findings],
+            lambda: [f"{each.verdict}  {each.text}" for each in findings],
             lambda: [each.text for each in failed],
             status=status,
         )
