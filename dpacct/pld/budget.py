@@ -17,8 +17,8 @@ from dpacct.errors import NotCertified
 
 SECONDS = 5.0
 """Seconds of CPU that any answer may cost but one that was asked for as a proof."""
-WORK = 0.8 * SECONDS
-"""The same, as estimated, at which loops that refine end: an estimate is off by a fifth or so."""
+WORK = 0.6 * SECONDS
+"""The same, as estimated, at which loops that refine end: some estimates are two thirds of what is spent."""
 MOST_WORK = SECONDS
 """The same, as estimated, beyond which an answer is withheld."""
 MEMORY = 2 << 30
