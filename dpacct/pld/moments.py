@@ -130,6 +130,16 @@ def _divergence(loss: Floats, log_w: Floats) -> float:
     return float(w[near] @ expm1_linear(-loss[near])) + float(rest.sum())
 
 
+def _rise(y: Floats, log_w: Floats) -> Floats:
+    """w (e^y - 1 - y), of which w e^y is a number where e^y alone would overflow.
+
+    Without it log M is off by a float's rounding of 1, in each of a billion steps.
+    """
+    w, far = np.exp(log_w), y > _LARGE
+    rise: Floats = w * expm1_linear(np.where(far, 0.0, y) if far.any() else y)
+    return np.where(far, np.exp(np.where(far, y + log_w, 0.0)) - w * (1.0 + y), rise)
+
+
 def powers(losses: Floats) -> Floats:
     """Columns 1, l, l^2."""
     columns = np.ones((losses.size, 3))
@@ -273,20 +283,21 @@ class Fine(Tilted):
         log_moment = peak + math.log(total)
         mean = float(tilted @ loss) / total
         sure = c * (law.lost + law.infinite) < 1.0  # else their difference has no digits for this
-        if sure and abs(log_moment) < 0.5 and float(np.maximum.reduce(y)) < _LARGE:
+        if sure and abs(log_moment) < 0.5:
             w = np.exp(self.log_w)
-            if float(np.minimum.reduce(loss)) > -_LARGE:
+            if float(np.minimum.reduce(loss)) > -_LARGE and float(np.maximum.reduce(y)) < _LARGE:
                 both = np.empty((2, y.size))
                 both[0] = y
                 np.negative(loss, out=both[1])
                 rise, back = expm1_linear(both)
+                rise *= w
                 divergence = float(w @ back)
             else:
-                rise, divergence = expm1_linear(y), _divergence(loss, self.log_w)
-            excess = c * (law.lost - law.infinite + divergence) - law.infinite + float(w @ rise)
+                rise, divergence = _rise(y, self.log_w), _divergence(loss, self.log_w)
+            excess = c * (law.lost - law.infinite + divergence) - law.infinite
+            excess += float(np.add.reduce(rise))
             log_moment = math.log1p(excess)
-            rise += y
-            rise *= w
+            rise += w * y
             mean = (law.lost - law.infinite + divergence + float(rise @ loss)) / (1.0 + excess)
         spread = loss - mean
         tilted *= spread
@@ -437,11 +448,10 @@ class SummedMoments:
         tilted = y + log_w
         peak = tilted.max(axis=1)
         logs = peak + np.log(np.exp(tilted - peak[:, None]).sum(axis=1))
-        near = (np.abs(logs) < 0.5) & (y.max(axis=1) < _LARGE)
+        near = np.abs(logs) < 0.5
         if near.any():
-            w = np.exp(log_w)
             back = law.lost - law.infinite + _divergence(loss, log_w)
-            excess = expm1_linear(y[near]) @ w + cs[near] * back - law.infinite
+            excess = _rise(y[near], log_w).sum(axis=1) + cs[near] * back - law.infinite
             logs[near] = np.log1p(excess)
         return np.asarray(logs)
 

@@ -88,3 +88,24 @@ def test_laplace_noise_that_is_hardly_sampled(
     answer = (dp.Poisson(rate)(dp.Laplace(b=b)) * steps).delta(epsilon=epsilon, method="exact")
     assert answer.lower is not None and answer.upper is not None
     assert answer.lower <= truth <= answer.upper <= answer.lower * (1.0 + 1e-11)
+
+
+@pytest.mark.parametrize(
+    ("rate", "sigma", "steps", "epsilon", "truth"),
+    [
+        ("0.002718", "3.188", 10_850, "1.234", 2.1229461761314576e-42),
+        ("7.859e-6", "2.664", 708_500_000, "1.4882278", 4.9430220598404309e-77),
+    ],
+)
+def test_a_moment_near_one_keeps_its_digits_beside_far_jumps(
+    rate: str, sigma: str, steps: int, epsilon: str, truth: float
+) -> None:
+    """Where e^{cL} overflows far out, log M was off by the rounding of 1 in every step: 2e-7 of delta.
+
+    Truth: Alghamdi's integral and its moments by trapezoid rules in 50 digits, at two tilts.
+    """
+    answer = (dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * steps).delta(
+        epsilon=epsilon, method="exact"
+    )
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= truth <= answer.upper <= answer.lower * (1.0 + 1e-8)
