@@ -389,7 +389,8 @@ class Search:
         Rough trials give a start and a slope, secant steps on the leading direction the rest. None where
         the plan has no rough value, or its delta is not as smooth as that.
         """
-        assert self._tilts is not None
+        if self._tilts is None:  # bounds answer already
+            return None
         trials = Trials(self.epsilon, self.adjacency, tilts=self._tilts)
 
         def rough(x: float) -> tuple[float, float]:
