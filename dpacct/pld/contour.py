@@ -31,6 +31,7 @@ _BACK = np.append(np.geomspace(1e-6, 0.1, 6), (0.3, 0.5, 0.7, 0.9, 1.0))
 _LEAST = -745.0  # log of the smallest float
 _TO_THE_TOP = 40.0  # e^-40 of the way to the largest loss is rounding
 _NATS = 45.0  # a tail of e^-45 of delta may be put at infinity
+_BESIDE_CUT = 32.0  # nats by which delta is above all that was cut off
 _DENORMAL = 1e-319  # half of the smallest float for each of 20,000 nodes
 _STEP = 1e-13  # what the profile of one step is off by
 _CLOSED, _MOST_STEPS = 1e-11, 30  # what a closed form may be off by, and steps to its root
@@ -233,7 +234,9 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Interval:
         except TooFine:
             break
         again, below = _log_delta(cut, eps)
-        if again.resolved and not _felt(cut, again.tilt):
+        # what was cut off is e^-_NATS of what was expected, which may be far above what is left
+        little = again.value > about - _NATS + _BESIDE_CUT
+        if again.resolved and little and not _felt(cut, again.tilt):
             result = again
         about = below if below < about - 1.0 else math.nan
     return result

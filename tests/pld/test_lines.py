@@ -109,3 +109,14 @@ def test_a_moment_near_one_keeps_its_digits_beside_far_jumps(
     )
     assert answer.lower is not None and answer.upper is not None
     assert answer.lower <= truth <= answer.upper <= answer.lower * (1.0 + 1e-8)
+
+
+def test_jumps_that_lead_are_not_cut_off() -> None:
+    """Delta was said to be 1e-453: jumps below e^-110 were cut off, and nobody asked what was left.
+
+    Truth: proved in ball arithmetic (row 377 of tests/proof/referee.json).
+    """
+    run = dp.Poisson("3.891e-7")(dp.Gaussian(sigma="1.791")) * 3_350_000_000
+    answer = run.delta(epsilon="0.618452", method="exact")
+    assert answer.lower is not None and answer.upper is not None
+    assert answer.lower <= 4.47078994599386e-146 <= answer.upper
