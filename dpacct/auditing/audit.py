@@ -88,8 +88,8 @@ class AuditBound:
     one; `counts` are those of the threshold that said most.
 
     >>> import dpacct as dp
-    >>> found = dp.audit(guesses=[1] * 60 + [-1] * 60, included=[1] * 60 + [0] * 60, delta=0)
-    >>> bound = found["one-run"]
+    >>> audit = dp.audit(guesses=[1] * 60 + [-1] * 60, included=[1] * 60 + [0] * 60, delta=0)
+    >>> bound = audit["one-run"]
     >>> f"{bound.epsilon:.4f} {bound.kind}"  # p^120 = 0.05
     '3.6778 confidence'
     """
@@ -126,8 +126,8 @@ class Audit(Displayed):
         findings: each way in which the scores contradict what is proven about the plan.
 
     >>> import dpacct as dp
-    >>> found = dp.audit([3.0] * 500, [1.0] * 500, delta=1e-5, against=dp.Gaussian(sigma=4))
-    >>> found.alarm, f"{found.epsilon:.2f} {float(found.proven):.2f}"
+    >>> audit = dp.audit([3.0] * 500, [1.0] * 500, delta=1e-5, against=dp.Gaussian(sigma=4))
+    >>> audit.alarm, f"{audit.epsilon:.2f} {float(audit.proven):.2f}"
     (True, '5.43 0.93')
     """
 
@@ -247,8 +247,8 @@ def audit(
     >>> import numpy as np, dpacct as dp
     >>> rng = np.random.default_rng(0)
     >>> ins, outs = rng.normal(size=2000) + 1, rng.normal(size=2000)
-    >>> found = dp.audit(ins, outs, delta=1e-5, design="two-worlds", against=dp.Gaussian(sigma=1))
-    >>> f"{found.epsilon:.3f} {found['gdp'].mu:.3f} {float(found.proven):.3f} {found.alarm}"
+    >>> audit = dp.audit(ins, outs, delta=1e-5, design="two-worlds", against=dp.Gaussian(sigma=1))
+    >>> f"{audit.epsilon:.3f} {audit['gdp'].mu:.3f} {float(audit.proven):.3f} {audit.alarm}"
     '1.313 0.857 4.377 False'
     """
     design = DESIGN.check("design", design)

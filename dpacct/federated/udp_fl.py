@@ -199,7 +199,7 @@ class UDPFL:
     ...     Client(name="a", epsilon=1, delta="1e-5"),
     ...     Client(name="b", mechanism="laplace", noise=30, epsilon=2, delta="1e-5"),
     ... ])
-    >>> [(found.client.name, found.rounds, found.penalty) for found in plan.harmonized()]
+    >>> [(each.client.name, each.rounds, each.penalty) for each in plan.harmonized()]
     [('a', 100, 0.5), ('b', 100, 0.0)]
     """
 

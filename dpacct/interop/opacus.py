@@ -143,8 +143,8 @@ def from_opacus(source: Any) -> Node:
 def answer_again(source: Any, *, delta: float, method: str = "certified") -> Answer:
     """Epsilon of a finished run between two ends; by default both are proved.
 
-    >>> found = answer_again([(1.1, 0.01, 1000)], delta=1e-5)
-    >>> print(found.strength, f"{found.lower:.8f} {found.upper:.8f}")
+    >>> answer = answer_again([(1.1, 0.01, 1000)], delta=1e-5)
+    >>> print(answer.strength, f"{answer.lower:.8f} {answer.upper:.8f}")
     proved 1.51536192 1.51536192
     """
     return from_opacus(source).epsilon(delta=delta, method=method)

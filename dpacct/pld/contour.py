@@ -208,8 +208,8 @@ def log_delta(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> Interval:
 
     Where rare large losses lead the tilt, those that are together below e^-45 of delta are put at infinity.
 
-    >>> found = log_delta([(gaussian(1.0), 1)], 1.0)
-    >>> round(math.exp(found.value), 12)
+    >>> interval = log_delta([(gaussian(1.0), 1)], 1.0)
+    >>> round(math.exp(interval.value), 12)
     0.126936737507
     """
     laws = merged(parts)
@@ -414,8 +414,8 @@ def _felt(cut: list[Part], c: float) -> bool:
 def epsilon(parts: Iterable[Part], log_target: float, floor: float = 0.0) -> Interval:
     """The epsilon >= floor at which log delta, infinite mass left out, is the target; floor if less there.
 
-    >>> found = epsilon([(gaussian(1.0), 1)], math.log(0.126936737507))
-    >>> round(found.value, 9)
+    >>> interval = epsilon([(gaussian(1.0), 1)], math.log(0.126936737507))
+    >>> round(interval.value, 9)
     1.0
     """
     laws = merged(parts)

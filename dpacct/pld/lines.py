@@ -20,9 +20,8 @@ Jumping = tuple[Moments, float, float]  # a law's moments, its count, and how fa
 Reading = tuple[float, float, float]  # log delta, its slope in epsilon, its relative error
 Closed = Callable[[float, float], tuple[float, float]]
 Path = Callable[[Floats], Complexes]  # z at frequencies
-Level = Callable[
-    [Sequence[Jumping], Floats], Floats
-]  # log |M(c + z)|/M(c) of some laws at frequencies
+# log |M(c + z)|/M(c) of some laws at frequencies
+Level = Callable[[Sequence[Jumping], Floats], Floats]
 
 FLOOR = 1e-13
 _PLACED = 4e-16  # relative rounding of the losses beside epsilon
@@ -185,14 +184,10 @@ def even_line(
             continue
         if _seen_to_fall(saddle, total, table, step):
             return EvenLine(total, step, table, tail, saddle.tolerance)
-        beyond, where = revival(saddle, total, step * count)
-        # the integrand there beside its peak, as wide as that, and as much again on the next few returns
-        size = (
-            10.0 * math.exp(beyond) / abs((1.0 + 1j * where / c) * (1.0 + 1j * where / (1.0 + c)))
-        )
+        size, past = _comes_back(saddle, total, step * count)
         if size < _COMES_BACK:
             return EvenLine(total, step, table, tail + size / unit, saddle.tolerance)
-        count = math.ceil(1.25 * where / step)
+        count = math.ceil(past / step)
     return None
 
 
@@ -229,6 +224,20 @@ def _seen_to_fall(saddle: Saddle, total: Totals[float], table: Complexes, step: 
     periods = step * table.size * abs(total.third) / (2.0 * math.pi * total.variance)
     sizes = np.abs(table)
     return periods > 1.5 and bool(np.logical_and.reduce(sizes[1:] <= sizes[:-1] + 1e-18))
+
+
+def _comes_back(
+    saddle: Saddle, total: Totals[float], beyond: float, gap: float = 0.0, path: Path | None = None
+) -> tuple[float, float]:
+    """Return the size of the integrand's largest return, beside its peak, and a frequency past that.
+
+    It is as wide as the peak, and there is as much again on the next few returns. `gap`: of the mean and
+    epsilon, which a path that leans weighs.
+    """
+    height, where = revival(saddle, total, beyond, path)
+    z = 1j * where if path is None else complex(path(np.array([where]))[0])
+    poles = abs((1.0 + z / total.c) * (1.0 + z / (1.0 + total.c)))
+    return 10.0 * math.exp(min(0.0, height + gap * z.real)) / poles, 1.25 * where
 
 
 def revival(
@@ -348,8 +357,8 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
         if not np.isfinite(size).all():
             return None
         if float(size[-3:].max()) * unit < 1e-15 and float(part[0][-1].imag) > returns:
-            returns = _comes_back(saddle, total, gap, path, float(part[0][-1].imag))
-            if not returns:
+            left, returns = _comes_back(saddle, total, float(part[0][-1].imag), gap, path)
+            if left < _COMES_BACK:
                 break
     else:
         return None
@@ -375,17 +384,6 @@ def sinh_line(saddle: Saddle, total: Totals[float], eps: float, lean: float) -> 
             for a, b in zip((z, weight, value), middle, strict=True)
         )
         step *= 0.5
-
-
-def _comes_back(
-    saddle: Saddle, total: Totals[float], gap: float, path: Path, beyond: float
-) -> float:
-    """Return a frequency beyond the largest return of the integrand on a path; 0 where that is nothing."""
-    height, where = revival(saddle, total, beyond, path)
-    z = complex(path(np.array([where]))[0])
-    size = 10.0 * math.exp(min(0.0, height + gap * z.real))
-    poles = abs((1.0 + z / total.c) * (1.0 + z / (1.0 + total.c)))
-    return 1.25 * where if size >= _COMES_BACK * poles else 0.0
 
 
 def _noise(saddle: Saddle, c: float, z: Complexes, size: Floats) -> float:

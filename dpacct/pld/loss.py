@@ -38,6 +38,7 @@ _NATS = 45.0  # e^-45 of a peak is below rounding
 ULPS = 6e-16
 """Relative rounding of a loss, for each operator."""
 _FAR = 38.7  # deviations of normal noise beyond which there is less than a float can hold
+_MOST_IMAGINARY = 1.35  # of a loss before sampling, on a path off the axis
 _BESIDE = 0.2  # where polynomials on [-1, 1] are read beside the axis: farther out roundings grow
 LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
 
@@ -131,8 +132,8 @@ class Branch:
     def turning(self, x: Floats) -> Floats:
         """Bound of |d loss/dx| between neighbours, also `height` above the axis: `steep`, less where sampled.
 
-        There a loss l before sampling has |Im l| <= 1.35, so that |r e^l/(1 - r + r e^l)|, which is what
-        sampling leaves of the slope, is at most 1/cos 1.35 times the same on the axis.
+        There a loss l before sampling has |Im l| <= `_MOST_IMAGINARY` = t, so that |r e^l/(1 - r + r e^l)|,
+        which is what sampling leaves of the slope, is at most 1/cos t times the same on the axis.
         """
         loss, _ = self.plain(x)
         share = np.ones(max(0, x.size - 1))
@@ -140,7 +141,7 @@ class Branch:
             after, _ = operator.apply(loss, 0.0, stable)
             if isinstance(operator, SampledLoss):
                 moves = operator.moves(loss, after)
-                share *= np.fmin(1.0, np.maximum(moves[1:], moves[:-1]) / math.cos(1.35))
+                share *= np.fmin(1.0, np.maximum(moves[1:], moves[:-1]) / math.cos(_MOST_IMAGINARY))
             loss = after
         return np.asarray(self.steep * np.where(np.isnan(share), 1.0, share))
 
@@ -191,7 +192,7 @@ class Branch:
     @cached_property
     def height(self) -> float:
         """The distance by which the axis may be shifted into the complex plane."""
-        most = min(self.smooth, 1.35 / self.steep)
+        most = min(self.smooth, _MOST_IMAGINARY / self.steep)
         return min(most, _BESIDE) if self.curve else most
 
     @cached_property

@@ -136,7 +136,9 @@ def _rise(y: Floats, log_w: Floats) -> Floats:
     Without it log M is off by a float's rounding of 1, in each of a billion steps.
     """
     w, far = np.exp(log_w), y > _LARGE
-    rise: Floats = w * expm1_linear(np.where(far, 0.0, y) if far.any() else y)
+    if not far.any():
+        return np.asarray(w * expm1_linear(y))
+    rise = w * expm1_linear(np.where(far, 0.0, y))
     return np.where(far, np.exp(np.where(far, y + log_w, 0.0)) - w * (1.0 + y), rise)
 
 

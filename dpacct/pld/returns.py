@@ -51,7 +51,7 @@ _A_TERM = 0.2  # entries of a table that a term of it costs
 _LIGHT = 0.25  # expected draws of atoms that are left out
 
 
-Tilted = tuple[Floats, Floats, float]
+TiltedAtoms = tuple[Floats, Floats, float]
 """The logs of a tilted law's weights, its losses, and how often it is drawn."""
 
 
@@ -115,7 +115,7 @@ def quiet_between(laws: Sequence[Heavy], sd: float, start: float, end: float) ->
     return not _closer(laws, places[_expected(laws, places) <= _quiet(_COARSE)], sd).size
 
 
-def quiet_period(laws: Sequence[Tilted], sd: float, start: float, step: float) -> bool:
+def quiet_period(laws: Sequence[TiltedAtoms], sd: float, start: float, step: float) -> bool:
     """Return whether |phi| is below e^-`_NIL` from `start` to half of the period of losses on a lattice.
 
     Places that divide the period evenly are one transform of each law. Between two of them U is bounded as

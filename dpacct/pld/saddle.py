@@ -327,7 +327,7 @@ def aliasing(
 
     With B(y) = M(y) e^{-y eps} y^y / (1+y)^{1+y}, a bound of delta for every y > 0, the step h leaves at most
     B(c+a)/(e^{2 pi a/h} - 1) from the right, and as much from the left (docs/theory/engine.md). Epsilon: that
-    of which c is the saddle, unless it is told. Beyond the rule's reach M would be too small: a stays within.
+    of which c is the saddle, unless stated. Beyond the rule's reach M would be too small: a stays within.
     """
     need = 1.4 - math.log(saddle.tolerance)  # and what a sum of folded copies adds
     unit = math.sqrt(2.0 * need / curvature)

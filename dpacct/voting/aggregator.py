@@ -138,8 +138,8 @@ class Aggregator(Record, Node):
         `progress` is told what is being done. Raises `InvalidArgument`.
 
         >>> votes = [[60, 5, 5], [20, 30, 20], [62, 4, 4]]
-        >>> found = GNMax(sigma=10, level="agent").cost(votes, 1e-5)
-        >>> found.exact.upper < found.data_dependent.upper < found.data_independent.upper
+        >>> cost = GNMax(sigma=10, level="agent").cost(votes, 1e-5)
+        >>> cost.exact.upper < cost.data_dependent.upper < cost.data_independent.upper
         True
         """
         from dpacct.voting.cost import voting_cost

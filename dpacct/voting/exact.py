@@ -396,8 +396,8 @@ def hulls(log_p: Floats, log_q: Floats, row: Places, rows: int) -> tuple[Floats,
 
     Gift wrapping, a corner of every row at a step.
 
-    >>> found = hulls(*(np.log([x]) for x in ([0.75, 0.25], [0.25, 0.75])), np.array([0]), 1)
-    >>> found[0].round(6).tolist(), np.exp(found[1]).round(6).tolist()
+    >>> hull = hulls(*(np.log([x]) for x in ([0.75, 0.25], [0.25, 0.75])), np.array([0]), 1)
+    >>> hull[0].round(6).tolist(), np.exp(hull[1]).round(6).tolist()
     ([[1.098612, -1.098612]], [[0.75, 0.25]])
     """
     with np.errstate(invalid="ignore"):
