@@ -129,7 +129,7 @@ def itself() -> CitedWork:
         "dpacct",
         ("{The dpacct authors}",),
         "dpacct: an exact differential-privacy accountant",
-        0,
+        2026,
         kind="misc",
         more=(("note", f"Version {version}"),),
     )

@@ -192,7 +192,7 @@ def calibrate_risk(
     >>> f"{float(sigma):.4f}"  # 1/(z(0.999) - z(0.99))
     '1.3091'
     """
-    from dpacct.plan.search import making_plans
+    from dpacct.plan.search import making_plans, own_errors
     from dpacct.pld.roots import real
 
     started = time.perf_counter()
@@ -209,7 +209,8 @@ def calibrate_risk(
         return math.log(value / float(hits))
 
     low, high = bounds or (_LEAST, _MOST)
-    safe, unsafe = real(excess, low, high, width=1e-9)
+    with own_errors():
+        safe, unsafe = real(excess, low, high, width=1e-9)
     if safe is None:
         raise Unreachable(message, argument="true_positive_rate")
     witness = Risk(build(safe)).true_positive_rate(alarms)

@@ -53,12 +53,13 @@ def calibrate(
     >>> print(f"{float(answer):.6f}")
     0.611546
     """
-    from dpacct.plan.search import making_plans
+    from dpacct.plan.search import making_plans, own_errors
 
     question = BoundaryQuestion(
         epsilon=epsilon, delta=delta, name=name, bounds=bounds, whole=integer
     )
-    return ask(question, making_plans(build), method=method, effort=effort, adjacency=adjacency)
+    with own_errors():
+        return ask(question, making_plans(build), method=method, effort=effort, adjacency=adjacency)
 
 
 @strict

@@ -133,21 +133,25 @@ class Command(Record):
         """Compute the result; print nothing."""
 
     def tell(self, line: str) -> None:
-        """Report progress to the listener that `run` has set, if any."""
-        if (listener := self.__dict__.get("listener")) is not None:
-            listener(line)
+        """Report progress, of which a terminal hears after two seconds."""
+        if (progress := self.__dict__.get("progress")) is not None:
+            progress.tell(line)
 
     def run(self) -> None:
         """Compute the result and print it."""
         from dpacct.cli import output
+        from dpacct.cli.progress import Progress
 
-        result = self.answer()
-        if self.as_json:
-            if (body := result.body()) is not None:
-                click.echo(output.as_text(output.payload(self.name, body)))
-        else:
-            for line in (result.quiet if self.values.get("quiet") else result.lines)():
-                click.echo(line)
+        with Progress(f"dpacct {self.name}") as progress:
+            self.__dict__["progress"] = progress
+            result = self.answer()
+            if self.as_json:
+                body = result.body()
+                lines = [] if body is None else [output.as_text(output.payload(self.name, body))]
+            else:
+                lines = [*(result.quiet if self.values.get("quiet") else result.lines)()]
+        for line in lines:
+            click.echo(line)
         for line in result.notes:
             output.note(line)
         if result.status:
@@ -301,10 +305,6 @@ class DeclaredCommand(click.Command):
             help=inspect.cleandoc(declared.__doc__ or ""),
         )
 
-    def get_help_option_names(self, ctx: click.Context) -> list[str]:
-        """The help options in any context: click caches the first ones, which in a sweep lack a parent."""
-        return ["--help", "-h"]
-
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Refuse an option given twice or without a value, then let click parse the rest."""
         if not ctx.resilient_parsing:
@@ -442,7 +442,7 @@ class AskedOfPlan(AnswerCommand):
         File(), "prove the answer and write the proof as JSON; dpacct verify checks it", "FILE"
     )
     save: Parameter[str | None] = Maybe(
-        File(), "write the plan as a file, for compose, report and sweep", "FILE"
+        File(), "write the plan as a file, for compose and report", "FILE"
     )
 
     def ask(self, question: Question, plan: Any, *, beside: bool) -> Answer:
@@ -471,10 +471,27 @@ class AskedOfPlan(AnswerCommand):
 
         stated = self.stated()
         answer = self.ask(question, stated.plan(), beside=self.as_json)
-        return self.answered(of_answer(answer, question.settings), stated)
+        screen = of_answer(answer, question.settings)
+        return self.answered(screen, stated, lambda other: self.quickly(question, other.plan()))
 
-    def answered(self, screen: Screen, stated: StatedPlan, **sought: object) -> Result:
-        """The result as shown; the plan is saved on request, with the noise or steps that were sought."""
+    def quickly(self, question: Question, plan: Any) -> Answer:
+        """The answer without a proof."""
+        from dpacct.answer.ask import ask
+
+        method: str = self.method
+        return ask(question, plan, method="exact" if method in ("auto", "certified") else method)
+
+    def answered(
+        self,
+        screen: Screen,
+        stated: StatedPlan,
+        ask: Callable[[StatedPlan], Answer] | None = None,
+        **sought: object,
+    ) -> Result:
+        """The result as shown; the plan is saved on request, with the noise or steps that were sought.
+
+        `ask` answers for another plan than the stated one.
+        """
         asked = screen.asked
         if (self.digits or 0) > 15:
             extra = screen.answer.extra
@@ -491,7 +508,7 @@ class AskedOfPlan(AnswerCommand):
             write_file(written(said).encode(), self.save, "--save")
             note(f"wrote {self.save}")
         size, delta = stated.steps.dataset_size, asked.get("delta")
-        notes = list(stated.steps.notes)
+        notes = [*stated.steps.notes, *stated.two_readings(screen.answer.adjacency, ask)]
         if size is not None and delta is not None and delta * size > 1:
             unit = stated.meaning.unit or "record"
             notes.append(f"delta is above 1 / {size}: it belongs well below one over the {unit}s")

@@ -23,7 +23,6 @@ ORDER = (
     *("noise", "eps", "delta", "steps", "compare", "shuffle", "risk", "audit", "federated", "pate"),
     *(
         "curve",
-        "sweep",
         "compose",
         "report",
         "check",

@@ -1,20 +1,21 @@
-"""Progress of long commands on stderr: a bar on a terminal, an occasional line elsewhere."""
+"""What a long command is doing, on stderr: nothing for two seconds, then one line that is written over."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
-from typing import Any
+from types import TracebackType
+from typing import Self
 
-import click
+FIRST, EVERY, LINES = 2.0, 0.5, 10.0
+"""Seconds until the first word, between updates on a terminal, and between lines elsewhere."""
 
-_FIRST, _EVERY = 3.0, 10.0  # seconds until the first line, and between lines
 
-
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     """A duration in words.
 
-    >>> _span(0.31), _span(42.2), _span(600), _span(9000)
+    >>> span(0.31), span(42.2), span(600), span(9000)
     ('0.3 s', '42 s', '10 min', '2.5 h')
     """
     if seconds < 10:
@@ -25,67 +26,53 @@ def _span(seconds: float) -> str:
 
 
 class Progress:
-    """Counts parts as they are done.
+    """Shows the time that has passed and what was told last.
 
-    Args:
-        total: of parts.
-        kept: of them, done in an earlier run.
-        silent: whether to say nothing.
-        parts: what they are, in the plural.
+    A terminal sees it after two seconds, whatever the command does. Elsewhere only a command that
+    tells something is heard, a line every ten seconds.
     """
 
-    def __init__(self, total: int, kept: int = 0, *, silent: bool, parts: str = "rows") -> None:
-        self._total, self._done, self._kept = total, kept, kept
-        self._silent, self._parts = silent, parts
-        self._begun = self._last_line = time.monotonic()
-        self._bar: Any = None
-        self._task: Any = None
+    def __init__(self, what: str) -> None:
+        self._what, self._told = what, ""
+        self._started = self._last = time.monotonic()
+        self._done = threading.Event()
+        self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Progress:
-        if not self._silent and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bar
-
-            columns = (
-                MofNCompleteColumn(),
-                BarColumn(),
-                TextColumn("left:"),
-                TimeRemainingColumn(),
-            )
-            self._bar = Bar(*columns, console=Console(stderr=True), transient=True)
-            self._bar.start()
-            self._task = self._bar.add_task("", total=self._total, completed=self._done)
+    def __enter__(self) -> Self:
+        if self._on_terminal:
+            self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        if self._on_terminal:
+            self._thread.join()
 
-    @property
-    def done(self) -> int:
-        """The number of parts done."""
-        return self._done
-
-    @property
-    def seconds(self) -> str:
-        """The elapsed time in words."""
-        return _span(time.monotonic() - self._begun)
-
-    def add(self, parts: int) -> None:
-        """Count this many more parts as done."""
-        self._done += parts
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done)
-            return
+    def tell(self, text: str) -> None:
+        """Say what is done now."""
+        self._told = text
         now = time.monotonic()
-        wait = _FIRST if self._last_line == self._begun else _EVERY
-        if self._silent or now - self._last_line < wait or self._done >= self._total:
+        wait = FIRST if self._last == self._started else LINES
+        if not self._on_terminal and now - self._last >= wait:
+            self._last = now
+            print(self._line(), file=sys.stderr, flush=True)
+
+    def _line(self) -> str:
+        return f"{self._what}: {span(time.monotonic() - self._started)}  {self._told}".rstrip()
+
+    def _watch(self) -> None:
+        shown = self._done.wait(FIRST)
+        if shown:
             return
-        self._last_line = now
-        left = (now - self._begun) / (self._done - self._kept) * (self._total - self._done)
-        share = 100 * self._done / self._total
-        click.echo(
-            f"{self._done} of {self._total} {self._parts}, {share:.0f} %; about {_span(left)} left",
-            err=True,
-        )
+        while not self._done.is_set():
+            sys.stderr.write(f"\r{self._line()[:100]}\x1b[K")
+            sys.stderr.flush()
+            self._done.wait(EVERY)
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

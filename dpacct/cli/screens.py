@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,8 @@ from dpacct.cli.output import Result
 from dpacct.declare.number import fits, rounded, short
 from dpacct.declare.number import text as exact_text
 from dpacct.declare.record import aligned
-from dpacct.vocabulary import Strength
+from dpacct.errors import DpacctError
+from dpacct.vocabulary import Adjacency, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -101,16 +102,41 @@ def of_answer(answer: Answer, asked: Mapping[str, Fraction]) -> Screen:
     return Screen(answer, head, certainty(answer), asked=asked)
 
 
+MULTIPLIER = "standard deviation / clip: what Opacus, Flower, TF Privacy and JAX Privacy take"
+
+
+def per_clip(sigma: Answer) -> Answer:
+    """The noise over the clip, of an answer over the sensitivity, which is one clip or two."""
+    factor = sigma.adjacency.clip_factor  # 1 or 2: exact products
+    ends = [None if end is None else factor * end for end in (sigma.lower, sigma.upper)]
+    return replace(sigma, value=factor * sigma.value, lower=ends[0], upper=ends[1], extra={})
+
+
+def two_readings(
+    size: str, value: Fraction, adjacency: Adjacency, other: Callable[[], Answer] | None = None
+) -> list[str]:
+    """A note where noise was given over the sensitivity, and that is two clips.
+
+    `size` is the option and `value` what was typed; `other` answers for noise of that value over the clip.
+    """
+    if adjacency.clip_factor == 1:
+        return []
+    typed, twice = short(value), short(2 * value)
+    said = f"{size} {typed} is the noise multiplier {twice} ({size.lstrip('-')} is over the sensitivity, two"
+    said += f" clips under {adjacency}); if your {typed} is over the clip, say --noise-multiplier {typed}"
+    try:
+        answer = None if other is None else other()
+    except DpacctError:
+        answer = None
+    return [said if answer is None else f"{said}: {answer.quantity} {leading(answer, 4)}"]
+
+
 def of_noise(answer: Answer, target: str, stated: StatedPlan) -> Screen:
     """The noise that training libraries take leads; sigma stands in the details."""
     kind, shown, name = stated.kind, answer, answer.quantity
     means = kind.parameters[kind.sought].means
     if "noise_multiplier" in answer.extra:
-        name, factor = "noise multiplier", answer.adjacency.clip_factor  # 1 or 2: exact products
-        libraries = "what Opacus, Flower, TF Privacy and JAX Privacy take"
-        means = f"{kind.parameters['noise_multiplier'].means}: {libraries}"
-        ends = [None if end is None else factor * end for end in (answer.lower, answer.upper)]
-        shown = replace(answer, value=factor * answer.value, lower=ends[0], upper=ends[1], extra={})
+        name, shown, means = "noise multiplier", per_clip(answer), MULTIPLIER
     more = [f"({means})"]
     for size in ("noise_std", "noise_scale"):
         if size in answer.extra and stated.clip is not None:
@@ -134,17 +160,26 @@ def of_noise(answer: Answer, target: str, stated: StatedPlan) -> Screen:
 
 
 def _beside(answer: Answer) -> str:
-    """Compare with the noise that other methods would need."""
+    """Compare with the noise that other methods would need.
+
+    A larger sigma is more noise, a larger eps0 is less: the safe end is the upper one of a sigma, and the
+    lower one of an eps0.
+    """
+    larger_is_noisier = answer.safe_end == "upper"
     differences: list[str] = []
     for other in answer.alternatives:
         if other.method not in _NAMES or not float(other) or not math.isfinite(float(other)):
             continue
         ratio = 100 * (float(other) / float(answer) - 1)
-        much = f"{abs(ratio):.1f} % {'more' if ratio > 0 else 'less'}"
+        more = (ratio > 0) == larger_is_noisier
+        much = f"{abs(ratio):.1f} % {'more' if more else 'less'} noise"
+        if not larger_is_noisier:
+            size = f"{answer.quantity} {abs(ratio):.1f} % {'smaller' if ratio < 0 else 'larger'}"
+            much = f"{'more' if more else 'less'} noise ({size})"
         if abs(ratio) < 0.05:
             much = "the same"
         elif other.is_estimate:
-            much += ", an estimate" if ratio > 0 else ", which is too little"
+            much += ", an estimate" if more else ", which is too little"
         differences.append(
             f"{_NAMES[other.method]} {much if differences else f'would need {much}'}"
         )

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from fractions import Fraction
 from functools import cache, reduce
 from operator import add
@@ -15,7 +14,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpacct.declare.domain import PURE_DELTA, Word, did_you_mean, one_of
-from dpacct.declare.number import shown
 from dpacct.declare.number import text as exact_text
 from dpacct.declare.record import Call, Exclusive, Maybe, Parameter, Record, Usage
 from dpacct.declare.words import Meaning, Steps, Target
@@ -32,21 +30,11 @@ if TYPE_CHECKING:
     from dpacct.report.about import About
     from dpacct.report.assumptions import Declared
     from dpacct.report.document import ReportSection
+    from dpacct.vocabulary import Adjacency
 
     Account = Callable[[Fraction], tuple[Answer, tuple[ReportSection, ...]]]
 
 MAX_BYTES = 10_000_000
-_replaced: ContextVar[Mapping[str, str] | None] = ContextVar("replaced", default=None)
-
-
-@contextmanager
-def replaced(values: Mapping[str, str]) -> Iterator[None]:
-    """Read every file as if these values stood in it, each under its path, such as "step.1.sigma"."""
-    token = _replaced.set(values)
-    try:
-        yield
-    finally:
-        _replaced.reset(token)
 
 
 def file_name(path: str) -> str:
@@ -56,6 +44,8 @@ def file_name(path: str) -> str:
 
 def contents(path: str) -> str:
     """The text of a file, or of standard input if the path is "-"; raises `Usage`."""
+    if path == "-" and sys.stdin is None:
+        raise Usage("cannot read standard input: it is closed", argument="PLAN")
     try:
         if path == "-":
             content = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -76,7 +66,7 @@ def contents(path: str) -> str:
 def table_of(text: str, name: str) -> Mapping[str, Any]:
     """The table that the text of a file is; `name` is what sentences call the file.
 
-    Raises `InvalidArgument` where it is not TOML, or lacks what shall be replaced.
+    Raises `InvalidArgument` where it is not TOML.
     """
     import tomllib  # some milliseconds that a command without a file has no use for
 
@@ -88,27 +78,7 @@ def table_of(text: str, name: str) -> Mapping[str, Any]:
         syntax = isinstance(error, tomllib.TOMLDecodeError)
         why = str(error) if syntax else "a number is too long or a list too deep"
         raise InvalidArgument(f"{name} is not TOML: {why}", argument="PLAN") from None
-    for path, value in (_replaced.get() or {}).items():
-        _replace(table, path, value, name)
     return table
-
-
-def _replace(table: Any, path: str, value: str, name: str) -> None:
-    """Put a value where a path leads, from 1 in a list; only the last key may be new."""
-    *steps, last = path.split(".")
-    for step in steps:
-        if isinstance(table, dict) and step in table:
-            table = table[step]
-        elif isinstance(table, list) and step.isdigit() and 1 <= int(step) <= len(table):
-            table = table[int(step) - 1]
-        else:
-            message = (
-                f"{name} has no {shown(step)} on the way to {path}; a path is as in step.1.sigma."
-            )
-            raise Usage(message, argument=path)
-    if not isinstance(table, dict):
-        raise Usage(f"{name}: {path} leads to no key; a path is as in step.1.sigma", argument=path)
-    table[last] = value
 
 
 # --- tables
@@ -275,6 +245,23 @@ class StatedPlan(NamedTuple):
     def plan(self, **sought: Any) -> Node:
         """The whole plan: all steps, sampled and repeated."""
         return self.repeated(self.release(**sought))
+
+    def two_readings(
+        self, adjacency: Adjacency, ask: Callable[[StatedPlan], Answer] | None = None
+    ) -> list[str]:
+        """A note where the noise was given over the sensitivity, which is two clips here.
+
+        `ask` answers for the plan whose noise is that number over the clip.
+        """
+        from dpacct.cli.screens import two_readings
+
+        value = self.noise.get(self.kind.sought)
+        if value is None or "noise_multiplier" not in self.kind.parameters:
+            return []
+        exact = self.kind.parameters[self.kind.sought].check(self.kind.sought, value)
+        other = self._replace(noise={"noise_multiplier": value})
+        asked = None if ask is None else lambda: ask(other)
+        return two_readings(self.call(self.kind.sought), exact, adjacency, asked)
 
     def sized(self, size: float | Fraction) -> Node:
         """The whole plan with this value of the noise to be found."""

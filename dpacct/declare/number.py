@@ -1,4 +1,4 @@
-"""The number language: Python arguments, flags, file keys and sweep values are all read here.
+"""The number language: Python arguments, flags and file keys are all read here.
 
 A number is kept as the exact fraction of what was typed: `0.1` is one tenth, not the double nearest
 to it. Text may be an expression such as `256/60000` or `1000^-1.1`; nothing is handed to `eval`, and

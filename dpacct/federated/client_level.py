@@ -306,7 +306,12 @@ class DPFedAvg(SharedNoise):
     paper: ClassVar[str] = "voting paper (AE-DPFL), Algorithms 3 to 6"
 
     def paper_rows(self, *, delta: Number) -> Iterator[Row]:
-        """Algorithm 3 divides by the realised number of agents, which makes the noise itself a witness."""
+        """Algorithm 3 divides by the realised number of agents, which makes the noise itself a witness.
+
+        A sample of a fixed size has no such number: nothing is refuted there.
+        """
+        if self.sampling == "uniform":
+            return
         reason = (
             "divides by the realised number of agents, so the noise reveals who took part; computed"
             " for a public divisor"

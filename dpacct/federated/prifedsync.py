@@ -351,8 +351,8 @@ class PriFedSync(FederatedPlan):
             seen += " looks like is not known, so no lower end either"
         return (
             "each client takes part in a round by a coin of its own, independent of all data",
-            "a client sends nothing but its model after the K noisy steps, once a round; each step is"
-            " taken as seen, so the lower end is towards who sees them, and the model may show less",
+            "a client sends nothing but its model after the K noisy steps, once a round; the lower end"
+            " assumes that the attacker sees every step, and who sees only the model may learn less",
             "the server and all other clients may be curious, may collude, and may remember everything",
             seen,
         )

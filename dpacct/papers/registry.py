@@ -31,20 +31,28 @@ class UnknownName(InvalidArgument):
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper, with its folder of pages. `names` holds its key, acronyms, arXiv id and file name."""
+    """A paper, with its folder of pages.
+
+    `people` are its authors by their full names; `names` holds its key, acronyms, arXiv id and file name.
+    """
 
     key: str
     title: str
-    authors: str
+    people: tuple[str, ...]
     year: int
     venue: str
     names: tuple[str, ...]
     listed: tuple[str, ...]
 
     @property
+    def authors(self) -> str:
+        """The authors' family names: "Shi, Wei, Shen"."""
+        return ", ".join(name.split()[-1] for name in self.people)
+
+    @property
     def short(self) -> str:
         """The citation in a line: `Shi et al. (2023)`."""
-        families = [name.split()[-1] for name in self.authors.split(", ")]
+        families = self.authors.split(", ")
         first = " and ".join(families) if len(families) < 3 else f"{families[0]} et al."
         return f"{first} ({self.year})"
 
@@ -59,7 +67,7 @@ def papers() -> dict[str, Paper]:
         read[key] = Paper(
             key,
             body.lstrip().partition("\n")[0].removeprefix("# "),
-            header["authors"],
+            tuple(header["authors"].split(", ")),
             int(header["year"]),
             header.get("venue", ""),
             tuple(name for name in header.get("also called", "").split(", ") if name),

@@ -10,7 +10,8 @@ evaluation; one direction next, which costs half of both. The two ends are settl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
@@ -146,15 +147,35 @@ class Boundary(NamedTuple):
     missed: float | None = None  # a value that surely misses the target
 
 
+class BuildFailed(Exception):
+    """An arithmetic error within the caller's own function, which no search may take for its own."""
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Raise what the caller's function raised, as it raised it."""
+    try:
+        yield
+    except BuildFailed as failed:
+        assert failed.__cause__ is not None
+        raise failed.__cause__ from None
+
+
 def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
-    """`build` with its result checked: raises `InvalidArgument` for anything but a plan."""
+    """`build` with its result checked: raises `InvalidArgument` for anything but a plan.
+
+    An `ArithmeticError` of `build` becomes a `BuildFailed`; ask within `own_errors()`.
+    """
     built: object = build
     if not callable(built):
         message = f"build must be a function that makes a plan from a number, got {shown(built)}"
         raise InvalidArgument(message, argument="build")
 
     def made(number: float) -> Node:
-        plan: object = build(number)
+        try:
+            plan: object = build(number)
+        except ArithmeticError as error:
+            raise BuildFailed from error
         if not isinstance(plan, Node):
             message = "build must make a plan, such as dp.Gaussian(sigma=1)"
             raise InvalidArgument(

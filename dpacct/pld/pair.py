@@ -322,7 +322,7 @@ class Pair:
         """Raise `OutsideDomain` where a sample is out of reach."""
         least, most = _SAMPLED_SIGMA
         if self._mu is not None and not 1.0 / most <= self._mu <= 1.0 / least:
-            message = f"sigma of a sampled release must be in [0.01, 1e15], got {1.0 / self._mu:g}"
+            message = f"sigma of a sampled release must be in [0.01, 1e15], got {1.0 / self._mu!r}"
             raise OutsideDomain(message, argument="sigma")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, Inexact
 from fractions import Fraction
@@ -19,7 +19,7 @@ from typing import Any
 
 from flint import arb
 
-from dpacct.declare.number import exact, text
+from dpacct.declare.number import exact, shown, text
 from dpacct.errors import InvalidArgument, NotCertified, Unsupported
 from dpacct.plan.node import from_json
 from dpacct.vocabulary import Adjacency
@@ -177,7 +177,9 @@ def number(written: str) -> Fraction:
     if value is None and isinstance(written, str) and _TINY.fullmatch(written):
         value = Fraction(Decimal(written))  # a delta as small as no one types
     if value is None:
-        raise InvalidArgument(f"not a number in a certificate: {written!r}", argument="certificate")
+        raise InvalidArgument(
+            f"not a number in a certificate: {shown(written)}", argument="certificate"
+        )
     return value
 
 
@@ -250,12 +252,15 @@ def certificate(
     }
 
 
-def check(contents: Any, *, independent: bool = False) -> list[tuple[str, bool]]:
+def check(
+    contents: Any, *, independent: bool = False, tell: Callable[[int], None] = lambda most: None
+) -> list[tuple[str, bool]]:
     """Each statement of a certificate and whether it holds; raises `InvalidArgument` if malformed.
 
     The interval is proven when all of them hold. Raises `NotCertified` where the check would take
     longer than a search would have been allowed, or more memory. Of a file of schema 1 each statement is
-    proved anew from its plan, by a search. `independent`: by two nested integrals (`independent.py`) instead.
+    proved anew from its plan, by a search. `independent`: by two nested integrals (`independent.py`) instead,
+    which may take minutes: `tell` is called at each point of the outer one with the most that there can be.
     """
     expected = f"not a certificate of schema {SCHEMA} or 1: expected kind {KIND!r}"
     require(isinstance(contents, Mapping) and contents.get("kind") == KIND, expected)
@@ -279,7 +284,10 @@ def check(contents: Any, *, independent: bool = False) -> list[tuple[str, bool]]
     require(named, "a certificate's parameter must be a name")
     claims = [Claim.from_json(fields) for fields in contents["claims"]]
     if independent:
-        statements = [_independently(claim) for claim in claims]
+        from .independent import MOST_POINTS
+
+        most = len(claims) * MOST_POINTS
+        statements = [_independently(claim, lambda: tell(most)) for claim in claims]
     else:
         with allowance(CHECKED):
             statements = [_again(claim, old=contents["schema"] == 1) for claim in claims]
@@ -358,7 +366,7 @@ def _proved_anew(claim: Claim) -> bool:
     return False
 
 
-def _independently(claim: Claim) -> tuple[str, bool]:
+def _independently(claim: Claim, tell: Callable[[], None]) -> tuple[str, bool]:
     """A statement, by two nested integrals on the line that its evidence names."""
     from .independent import within
 
@@ -374,7 +382,7 @@ def _independently(claim: Claim) -> tuple[str, bool]:
             laws = directions[claim.direction]
             if on_grid(laws) or any(step.tabled for step, _ in laws):  # no law that integrals read
                 break
-            is_within = within(laws, number(claim.epsilon), number(claim.bound), c)
+            is_within = within(laws, number(claim.epsilon), number(claim.bound), c, tell)
     how = "two integrals" if is_within is not None else "beyond two integrals"
     return _sentence(claim, how), is_within is (claim.relation == AT_MOST)
 

@@ -15,6 +15,7 @@ interval, a bad choice a wide one. With F(s) = M(s) e^{-s eps}/(s (s+1)), M = pr
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -26,6 +27,7 @@ from .plan import Laws, what_runs
 
 _BITS, _CELLS, _FARTHEST, _MOST, _DEVIATIONS = 128, 400, 1e5, 6000, 12
 _TOLERANCES = 1e-7, 1e-11, 1e-14  # tried in turn, until a statement is decided
+MOST_POINTS = len(_TOLERANCES) * _MOST
 Part = tuple[ProofBranch, arb, arb]
 Parts = list[tuple[Law, int, list[Part]]]
 _NOTHING = acb(arb.nan(), arb.nan())
@@ -110,7 +112,7 @@ def _moment(laws: Parts, s: acb, tolerance: float) -> acb:
     return total
 
 
-def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float) -> arb:
+def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float, tell: Callable[[], None]) -> arb:
     """Theorems 1 to 3: delta of the finite losses."""
     factor, tau, tail = (-c * epsilon).exp(), arb(4), arb.pos_inf()
     goal = tolerance * 1e-2 * factor * _moment(laws, acb(c), tolerance).real / (c * (c + 1))
@@ -121,6 +123,7 @@ def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float) -> arb:
             tail *= sum((_beyond(part, c, tau) for part in parts), size) ** count
 
     def line(t: acb, analytic: bool) -> acb:
+        tell()
         s = acb(c) + acb(0, 1) * t
         # the kernel has poles: not there, nor in wide boxes
         kernel = (-s * epsilon).exp() / (s * (s + 1))
@@ -130,8 +133,17 @@ def _delta(laws: Parts, c: arb, epsilon: arb, tolerance: float) -> arb:
     return disc(tail) + kept.real / arb.pi()
 
 
-def within(laws: Laws, epsilon: Fraction, bound: Fraction, c: float) -> bool | None:
-    """Return whether delta(epsilon) <= bound (True) or > bound (False) is proved; None where neither is."""
+def within(
+    laws: Laws,
+    epsilon: Fraction,
+    bound: Fraction,
+    c: float,
+    tell: Callable[[], None] = lambda: None,
+) -> bool | None:
+    """Return whether delta(epsilon) <= bound (True) or > bound (False) is proved; None where neither is.
+
+    `tell` is called at each point of the outer integral, of which there are at most MOST_POINTS.
+    """
     with precision(_BITS):
         laws, e, target = what_runs(laws, ball(epsilon), ball(bound))
         y, stated = arb(c), [(step.law(), count) for step, count in laws]
@@ -144,7 +156,7 @@ def within(laws: Laws, epsilon: Fraction, bound: Fraction, c: float) -> bool | N
         if _moment(parts, acb(y), _TOLERANCES[0]).real * peak <= target:
             return True
         for tolerance in _TOLERANCES:
-            value = _delta(parts, y, e, tolerance)
+            value = _delta(parts, y, e, tolerance, tell)
             if value <= target or value > target:
                 return bool(value <= target)
     return None

@@ -30,9 +30,8 @@ def of_paper(paper: Paper) -> CitedWork:
     venue, number = venue.strip(" ,;"), number.partition(",")[0].partition(";")[0]
     preprint = (("eprint", number), ("archiveprefix", "arXiv")) if number else ()
     kind = "inproceedings" if venue else "misc"
-    authors = tuple(paper.authors.split(", "))
     return CitedWork(
-        paper.key, authors, paper.title, paper.year, venue, kind, preprint, paper=paper.key
+        paper.key, paper.people, paper.title, paper.year, venue, kind, preprint, paper=paper.key
     )
 
 

@@ -178,6 +178,9 @@ def read_rows(path: str | Path, argument: str = "votes", *, whole: bool = True) 
 
     Raises `InvalidArgument`.
     """
+    if str(path) == "-" and sys.stdin is None:
+        message = f"{argument} cannot be read from standard input: it is closed"
+        raise InvalidArgument(message, argument=argument)
     try:
         content = sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
     except (OSError, ValueError) as wrong:  # ValueError: a NUL in the path

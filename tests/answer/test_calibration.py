@@ -207,3 +207,15 @@ def test_a_rate_is_looked_for_among_rates() -> None:
     sampled = dp.WithoutReplacement(safe)(plan).delta(epsilon="5.07", adjacency="replace-one")
     assert sampled.upper is not None and sampled.upper <= 1.841e-11 * (1.0 + 1e-9)
     assert other is None or safe < other <= 1.0
+
+
+def test_an_error_of_the_callers_own_function_is_not_ours() -> None:
+    """It used to be reported as numbers outside of double precision."""
+    with pytest.raises(ZeroDivisionError):
+        dp.calibrate(lambda sigma: dp.Gaussian(sigma=sigma / 0), epsilon=1, delta=1e-5)
+    with pytest.raises(ZeroDivisionError):
+        dp.risk.calibrate_risk(
+            lambda sigma: dp.Gaussian(sigma=sigma / 0),
+            true_positive_rate=0.01,
+            false_positive_rate=0.001,
+        )

@@ -206,15 +206,6 @@ def test_compose_report_and_check() -> None:
     document, report = ask("report plan.toml"), dp.Report.of(node, delta="1e-6")
     assert plain(document) | {"reproduce": 0} == plain(report.to_dict()) | {"reproduce": 0}
     same(ask("check plan.toml --max-eps 9")["epsilon"], node.epsilon("1e-6"))
-    Path("sweep.toml").write_text(
-        'command = "eps"\noutputs = ["value", "lower", "upper"]\n[fixed]\nrate = 0.1\ndelta = 1e-6\n'
-        "[axes]\nsigma = [1, 2]\nsteps = [3, 30]\n"
-    )
-    table = ask("sweep sweep.toml --quiet --jobs 1")
-    for row in table["rows"]:
-        plan = dp.Poisson("0.1")(dp.Gaussian(row[0])) * int(row[1])
-        answer = plan.epsilon("1e-6", method="exact")
-        assert row[2:5] == [answer.value, answer.lower, answer.upper]
     cited = ask("cite plan.toml")
     basis = {*node.epsilon("1e-6").basis, *node.citations()}
     assert {each["id"] for each in cited["used"]} == {each.id for each in basis}

@@ -25,18 +25,6 @@ mechanism = "laplace"
 b = 20
 """
 
-SWEEP = """
-command = "eps"
-
-[fixed]
-rate = 0.01
-delta = 1e-5
-
-[axes]
-sigma = { from = 0.8, to = 2, points = 4, scale = "log" }
-steps = [100, 1000]
-"""
-
 
 @dataclass(frozen=True)
 class Run:

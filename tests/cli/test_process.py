@@ -111,3 +111,20 @@ def test_a_closed_stdout_is_no_error() -> None:
     command = shlex.join([sys.executable, "-m", "dpacct", *EPS, "--quiet"])
     done = subprocess.run(["bash", "-c", f"{command} >&-"], stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("command", ["report -", "compose -", "pate - --sigma 1 --delta 1e-5"])
+def test_a_closed_standard_input_is_a_sentence(command: str) -> None:
+    words = [sys.executable, "-m", "dpacct", *command.split()]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "standard input: it is closed" in done.stderr
+
+
+def test_a_matplotlib_backend_that_is_none_is_a_sentence(tmp_path: Path) -> None:
+    drawn = tmp_path / "curve.svg"
+    words = f"curve --sigma 1 --points 3 --method exact -o {drawn}".split()
+    refused = process(*words, MPLBACKEND="nonsense")
+    assert refused.code == 2 and "MPLBACKEND must be unset" in refused.stderr
+    assert process(*words, MPLBACKEND="agg").code == 0 and drawn.exists()

@@ -11,8 +11,8 @@ import click
 import pytest
 
 import dpacct as dp
-from dpacct.cli.main import load, names, root
-from tests.cli.runner import PLAN, SWEEP, line, run
+from dpacct.cli.main import load, names
+from tests.cli.runner import PLAN, line, run
 from tests.structure.project import ROOT
 
 
@@ -135,7 +135,6 @@ def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for file in (ROOT / "docs" / "examples").glob("*.*"):
         shutil.copy(file, tmp_path)
     Path("plan.toml").write_text(PLAN, encoding="utf-8")
-    Path("sweep.toml").write_text(SWEEP, encoding="utf-8")
     Path("votes.csv").write_text("60,5,5\n30,20,20\n10,55,5\n", encoding="utf-8")
     words = shlex.split(example)
     if words[0] == "ledger":
@@ -168,11 +167,3 @@ def test_help_lists_every_command() -> None:
     assert places == sorted(places)
     assert all(f"\n  {name}" in shown for name in names())
     assert line("").stdout == shown
-
-
-def test_a_command_without_a_parent_has_the_short_help_too() -> None:
-    """A sweep parses its command by itself, and click keeps the help option of the first parse."""
-    for name in root.list_commands(click.Context(root)):
-        command = root.get_command(click.Context(root), name)
-        assert command is not None
-        assert command.get_help_option_names(click.Context(command)) == ["--help", "-h"], name

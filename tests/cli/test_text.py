@@ -192,3 +192,66 @@ def test_noise_that_was_looked_for_is_saved_as_it_is_typed(
     assert ("noise multiplier" in line(f"report {path} --quiet").stdout) == (
         gaussian or "clip" in noise
     )
+
+
+@pytest.mark.parametrize(
+    ("noise", "of_rdp", "of_limit"),
+    [
+        ("", "5.1 % more noise", "7.8 % less noise, which is too little"),
+        ("--mechanism staircase", "more noise (eps0", "larger), which is too little"),
+        ("--mechanism randomized-response", "more noise (eps0", "larger), which is too little"),
+    ],
+)
+def test_other_methods_speak_of_noise_and_not_of_its_parameter(
+    noise: str, of_rdp: str, of_limit: str
+) -> None:
+    """A smaller eps0 is more noise."""
+    plan = "--rate 0.01 --steps 1000 --eps 7" if not noise else "--rate 0.05 --steps 200 --eps 8"
+    shown = line(f"noise {plan} --delta 1e-5 {noise}").stdout
+    others = " ".join(shown.split("other methods")[1].split())
+    rdp, limit = others.split("; ")
+    assert of_rdp in rdp and limit.endswith(of_limit) and "more noise" not in limit
+
+
+UNIFORM = "--sampling uniform --rate 50/1000 --rounds 200"
+NOTE = "--sigma 1 is the noise multiplier 2 (sigma is over the sensitivity, two clips under replace-one)"
+
+
+@pytest.mark.parametrize(
+    ("command", "other"),
+    [
+        (f"eps --sigma 1 {UNIFORM} --delta 1e-5", "epsilon 27.25"),
+        ("eps --sigma 1 --adjacency replace-one --delta 1e-5", "epsilon 10.72"),
+        ("delta --sigma 1 --adjacency replace-one --eps 3", "delta 0.3836"),
+        ("steps --sigma 30 --adjacency replace-one --eps 1 --delta 1e-5", "steps 13"),
+        (f"compare --sigma 1 {UNIFORM} --delta 1e-5", ""),
+        (f"risk --sigma 1 {UNIFORM}", ""),
+    ],
+)
+def test_sigma_under_replace_one_has_two_readings(command: str, other: str) -> None:
+    """Papers and libraries divide by the clip, sigma by the sensitivity, which is two clips there."""
+    done = " ".join(line(command).stdout.split())
+    size = command.split("--sigma ")[1].split()[0]
+    assert NOTE.replace("sigma 1 ", f"sigma {size} ").replace("r 2 ", f"r {2 * int(size)} ") in done
+    assert f"say --noise-multiplier {size}" in done
+    if other:
+        multiplier = line(command.replace("--sigma", "--noise-multiplier") + " -q --method exact")
+        assert done.endswith(other)
+        assert float(multiplier.stdout) == pytest.approx(float(other.split()[1]), rel=1e-3)
+    plain = line(command.replace("--sigma", "--noise-multiplier"))
+    assert "noise multiplier 2" not in plain.stdout and plain.code == 0
+
+
+def test_sigma_and_the_multiplier_are_one_under_add_remove() -> None:
+    assert "note" not in line("eps --sigma 1 --delta 1e-5").stdout
+
+
+def test_a_curve_and_a_report_say_so_beside_their_output() -> None:
+    plan = f"--sigma 1 {UNIFORM} --unit client --adjacency replace-one --delta 1e-5"
+    assert NOTE in line(f"report {plan} -q").stderr
+    assert NOTE in line(f"curve --kind tradeoff --points 3 {plan}").stderr
+
+
+def test_a_sensible_number_of_digits_where_two_numbers_are_close() -> None:
+    failed = line("noise --eps 1 --delta .999999999999 --rate .01 --steps 10 --method certified")
+    assert "[0.01, 1e15], got 0.01" not in failed.stderr + failed.stdout

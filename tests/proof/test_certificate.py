@@ -207,3 +207,13 @@ def test_a_file_of_schema_1_is_proved_anew(name: str) -> None:
         claim["relation"]
     ]
     assert not all(holds for _, holds in check(false))
+
+
+def test_a_number_of_a_hundred_thousand_digits_is_not_echoed() -> None:
+    """It was repeated whole in the sentence that refuses it."""
+    digits = "x" + "9" * 10**5
+    contents = dp.certificate(dp.Gaussian(sigma=4), delta="1e-5").contents
+    claims = [{**contents["claims"][0], "bound": digits}, *contents["claims"][1:]]
+    with pytest.raises(InvalidArgument) as refused:
+        check({**contents, "claims": claims})
+    assert len(str(refused.value)) < 200

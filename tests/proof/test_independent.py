@@ -12,8 +12,8 @@ import dpacct as dp
 from dpacct.pld.loss import normal
 from dpacct.proof import independent
 from dpacct.proof.balls import precision
-from dpacct.proof.check import laws_of, number
-from dpacct.proof.independent import within
+from dpacct.proof.check import check, laws_of, number
+from dpacct.proof.independent import MOST_POINTS, within
 from dpacct.proof.plan import Step, read_plan
 from dpacct.vocabulary import Adjacency
 from tests.cli.runner import line
@@ -126,3 +126,11 @@ def test_wrong_input_is_a_sentence(tmp_path: Path) -> None:
     for name in ("list.json", "none.json"):
         with pytest.raises(dp.InvalidArgument, match="certificate must be a file"):
             dp.Certificate.read(tmp_path / name)
+
+
+def test_every_point_of_the_outer_integral_is_told_with_the_most_that_there_are() -> None:
+    """From both follows how long it may take: minutes for a low sampling rate."""
+    told: list[int] = []
+    contents = dp.certificate(dp.Poisson("0.1")(dp.Gaussian(sigma=2)), delta="1e-5").contents
+    assert all(fine for _, fine in check(contents, independent=True, tell=told.append))
+    assert len(told) > 10 and set(told) == {len(contents["claims"]) * MOST_POINTS}

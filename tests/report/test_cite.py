@@ -140,6 +140,15 @@ def test_dpacct_is_what_citation_cff_says() -> None:
     assert entry["note"] == f"Version {cff['version']}" and entry[""] == "misc"
 
 
+def test_authors_have_given_names_and_every_entry_a_year() -> None:
+    """BibTeX styles that abbreviate given names had none to abbreviate, and `dpacct` no year."""
+    entries = read(run("cite", *papers()).stdout)
+    for key, entry in entries.items():
+        assert int(entry["year"]) >= 1934, key
+        if key != "dpacct":
+            assert all(" " in author for author in entry["author"].split(" and ")), key
+
+
 def test_json_and_file(tmp_path: Path) -> None:
     out = tmp_path / "used.bib"
     done = run("cite", "clt", "-o", str(out), "--json")

@@ -1,6 +1,6 @@
 """The command output shown in README and docs: read it, run it, and rewrite it.
 
-`python -m tests.structure.console` rewrites every block from what the commands print today. A block
+`python -m tests.structure.console [PAGE ...]` rewrites every block from what the commands print today. A block
 begins with ```console, and each command in it with `$ dpacct `; commands run from the root of the
 checkout.
 """
@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def rewritten(page: Path) -> str:
 
 
 if __name__ == "__main__":
-    for each in pages():
+    for each in [Path(page).resolve() for page in sys.argv[1:]] or pages():
         if shown(each):
             each.write_text(rewritten(each), encoding="utf-8")
             print(relative(each), f"({len(shown(each))} commands)")

@@ -1,4 +1,4 @@
-"""A new mechanism, sampler or command is one file: options, help, plan files and sweeps follow from it."""
+"""A new mechanism, sampler or command is one file: options, help and plan files follow from it."""
 
 import json
 import subprocess
@@ -133,7 +133,6 @@ print(json.dumps(outputs))
 PLAN = (
     '[[step]]\nmechanism = "loud"\nloudness = 7\nrate = 0.1\nsampling = "two-coins"\nrepeat = 3\n'
 )
-SWEEP = 'command = "eps"\n[fixed]\ndelta = 1e-5\n[axes]\nloudness = [5, 7]\n'
 FEDERATED = "federated --clients 20 --client-rate 0.5 --noise-multiplier 4 --delta 1e-5"
 TWIN = """
 algorithm = "twin"
@@ -155,7 +154,6 @@ LINES = {
     "coins": "eps --loudness 7 --rate 0.1 --sampling two-coins --steps 3 --delta 1e-5 --method exact --json",
     "one coin": "eps --b 7 --rate 0.01 --steps 3 --delta 1e-5 --method exact --json",
     "file": "compose {}/plan.toml --delta 1e-5 --method exact --json",
-    "sweep": "sweep {}/sweep.toml --json --quiet --jobs 1",
     "twin": f"{FEDERATED} --algorithm twin --sums 3 --rounds 2 --json",
     "same": f"{FEDERATED} --algorithm dp-fed --rounds 6 --json",
     "twin file": "federated {}/twin.toml --json",
@@ -175,7 +173,7 @@ LINES = {
 def ran(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("brought")
     files = {"mechanisms/loud.py": MECHANISM, "plan.samplers/coins.py": SAMPLER}
-    files |= {"commands/twice.py": COMMAND, "plan.toml": PLAN, "sweep.toml": SWEEP}
+    files |= {"commands/twice.py": COMMAND, "plan.toml": PLAN}
     files |= {"federated/twin.py": ALGORITHM, "twin.toml": TWIN}
     for name, text in files.items():
         path = folder / name
@@ -196,7 +194,7 @@ def value(ran: dict[str, Any], name: str) -> float:
 
 
 def test_a_mechanism(ran: dict[str, Any]) -> None:
-    """Flags, the first screen, help, did you mean, refusals, calibration, plan files and sweeps."""
+    """Flags, the first screen, help, did you mean, refusals, calibration and plan files."""
     assert value(ran, "flags") == value(ran, "like")
     assert "1 step of loud noise (loudness 7)" in ran["screen"][1]
     assert "true only if    each client is heard once" in ran["screen"][1]
@@ -205,9 +203,6 @@ def test_a_mechanism(ran: dict[str, Any]) -> None:
     assert "--loudness must be a number above 0, got -7" in ran["refused"][2]
     assert "did you mean --loudness?" in ran["meant"][2]
     assert "--loudness L" in ran["help"][1] and "loud" in ran["help"][1]
-    rows = json.loads(ran["sweep"][1])
-    assert [axis["name"] for axis in rows["axes"]] == ["loudness"]
-    assert ran["sweep"][0] == 0 and len(rows["rows"]) == 2
 
 
 def test_a_sampler(ran: dict[str, Any]) -> None:

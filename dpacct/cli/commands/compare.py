@@ -32,10 +32,10 @@ class Compare(Command):
     delta: Parameter[Fraction | None] = Target.delta.optional()
     quiet: Parameter[bool] = QUIET.but(means="print the first method's safe number alone")
     examples = (
-        "compare --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
-        "compare --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5",
+        "compare --noise-multiplier 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
+        "compare --noise-multiplier 1.1 --rate 0.01 --steps 1000 --eps 1.5",
         "compare --rate 0.01 --steps 1000 --eps 7 --delta 1e-5",
-        "compare --sigma 2 --delta 1e-6 --json",
+        "compare --noise-multiplier 2 --delta 1e-6 --json",
     )
 
     def answer(self) -> Result:
@@ -46,7 +46,7 @@ class Compare(Command):
         first = must_be_finite(answers[0])
         answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
         gaps = [_gap(answer, first) for answer in answers]
-        notes = stated.steps.notes
+        notes = [*stated.steps.notes, *stated.two_readings(first.adjacency)]
 
         def body() -> dict[str, Any]:
             listed = zip(answers, gaps, strict=True)

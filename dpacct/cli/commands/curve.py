@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import count
 from typing import TYPE_CHECKING
 
 from dpacct.answer.ask import ask
 from dpacct.cli.command import METHOD, Command, File
 from dpacct.cli.output import Result, payload
-from dpacct.cli.progress import Progress
 from dpacct.cli.words import sampler, sizes
 from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Word
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Several, Switch, Usage
 from dpacct.declare.words import Target
 from dpacct.errors import NotCertified
+from dpacct.plan.node import resolve_adjacency
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,13 +81,13 @@ class CurveCommand(Command):
     )
     as_text: Parameter[bool] = Switch("the terminal's picture also into a pipe", alias="text")
     examples = (
-        "curve --sigma 1.1 --rate 0.01 --steps 1000",
-        "curve --sigma 1.1 --rate 0.01 --steps 1000 --kind rdp --json",
-        "curve --sigma 2 --kind tradeoff --points 50 -o tradeoff.png",
-        "curve --sigma 1.1 --rate 0.01 --steps 1000 --method auto --method clt -o profile.svg",
-        "curve --sigma 1.1 --rate 0.01 --kind steps --to 5000 --delta 1e-6 --points 9",
+        "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000",
+        "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000 --kind rdp --json",
+        "curve --noise-multiplier 2 --kind tradeoff --points 50 -o tradeoff.png",
+        "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000 --method auto --method clt -o profile.svg",
+        "curve --noise-multiplier 1.1 --rate 0.01 --kind steps --to 5000 --delta 1e-6 --points 9",
         "curve --rate 0.01 --steps 1000 --kind noise --points 7 -o noise.pdf",
-        "curve --sigma 1.1 --rate 0.01 --steps 1000 --kind gap --points 9 -o gap.svg",
+        "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000 --kind gap --points 9 -o gap.svg",
     )
 
     def answer(self) -> Result:
@@ -126,7 +126,7 @@ def chart(wish: CurveCommand) -> tuple[Chart, list[str]]:
     from dpacct.report.plots import kinds
 
     kind, delta = wish.kind, _DELTA if wish.delta is None else wish.delta
-    count = wish.points or KINDS[wish.kind][0]
+    many = wish.points or KINDS[wish.kind][0]
     if kind in _ONE_METHOD and wish.methods not in ((), ("auto",)):
         message = "--method belongs to --kind profile, steps, noise and gap"
         raise Usage(f"{message}; a {kind} curve has one method", argument="--method")
@@ -140,13 +140,16 @@ def chart(wish: CurveCommand) -> tuple[Chart, list[str]]:
         said = stated.steps
         usual = 1000 if said.steps is None and said.epochs is None else said.count(wish.option)
         first, last = _ends(wish, 1.0, min(10.0 * usual, 1e15))
-        counts = kinds.whole_counts(round(first), round(last), count)
+        counts = kinds.whole_counts(round(first), round(last), many)
         sampled = sampler(said, wish.option)
         if sampled is not None and sampled.span != "step":
             message = f"--kind steps is for samples drawn at each step, not in each {sampled.span}"
             raise Usage(message, argument="--kind")
         step = stated.repeated(stated.release(), 1)
-        return kinds.steps(step, counts=counts, delta=delta, methods=_named(wish)), []
+        notes = stated.two_readings(resolve_adjacency(step))
+        asked = None if said.steps is None and said.epochs is None else usual
+        made = kinds.steps(step, counts=counts, delta=delta, methods=_named(wish), asked=asked)
+        return made, notes
     node = stated.plan()
     if kind == "profile":
         axis = _between(wish, 0.0, lambda: kinds.usual_end(node), log=False)
@@ -157,11 +160,11 @@ def chart(wish: CurveCommand) -> tuple[Chart, list[str]]:
     elif kind == "rdp":
         chosen = (wish.start, wish.stop) != (None, None)
         orders = _between(wish, 1.1, 256.0, log=True) if chosen else None
-        made = kinds.rdp(node, orders=orders, delta=delta, count=count)
+        made = kinds.rdp(node, orders=orders, delta=delta, count=many)
     else:
         axis = _between(wish, 1e-12, 0.01, log=True)
         made = kinds.gap(node, deltas=axis, methods=_named(wish))
-    return made, stated.steps.notes
+    return made, [*stated.steps.notes, *stated.two_readings(resolve_adjacency(node))]
 
 
 def _ends(
@@ -190,8 +193,8 @@ def _between(
     import numpy as np
 
     first, last = _ends(wish, start, stop)
-    count = wish.points or KINDS[wish.kind][0]
-    made = np.geomspace(first, last, count) if log else np.linspace(first, last, count)
+    many = wish.points or KINDS[wish.kind][0]
+    made = np.geomspace(first, last, many) if log else np.linspace(first, last, many)
     made[0], made[-1] = first, last  # rounding must not move an end out of its domain
     return made
 
@@ -207,21 +210,21 @@ def _noise(wish: CurveCommand, delta: Fraction) -> tuple[Chart, list[str]]:
     target = Fraction(1) if wish.epsilon is None else wish.epsilon
     points = _between(wish, float(target) / 10, 10 * float(target), log=True)
     total = (points.size + 1) * len(wish.methods or kinds.DEFAULT)
-    with Progress(total, silent=not sys.stderr.isatty(), parts="points") as progress:
+    done = count()
 
-        def least(epsilon: Number, method: str) -> Answer:
-            progress.add(1)
-            return ask(stated.least(Fraction(epsilon), delta), stated.sized, method=method)
+    def least(epsilon: Number, method: str) -> Answer:
+        wish.tell(f"{next(done)} of {total} points")
+        return ask(stated.least(Fraction(epsilon), delta), stated.sized, method=method)
 
-        made = kinds.noise(
-            stated.sized,
-            epsilons=points,
-            delta=delta,
-            epsilon=target,
-            methods=_named(wish),
-            name=stated.kind.sought,
-            ask=least,
-        )
+    made = kinds.noise(
+        stated.sized,
+        epsilons=points,
+        delta=delta,
+        epsilon=target,
+        methods=_named(wish),
+        name=stated.kind.sought,
+        ask=least,
+    )
     return made, stated.steps.notes
 
 

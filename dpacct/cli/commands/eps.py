@@ -23,13 +23,13 @@ class Eps(AskedOfPlan):
         known_as=("target_delta",),
     )
     examples = (
-        "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
+        "eps --noise-multiplier 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
         "eps --noise-multiplier 0.8 --batch-size 256 --dataset-size 60000 --epochs 60 --delta 1e-6",
-        "eps --sigma 3 --rate 0.2 --rounds 100 --delta 975^-1.1 --unit client",
-        "eps --sigma 2 --sampling uniform --rate 0.05 --steps 200 --delta 1e-6 --json",
+        "eps --noise-multiplier 3 --rate 0.2 --rounds 100 --delta 975^-1.1 --unit client",
+        "eps --noise-multiplier 2 --sampling uniform --rate 0.05 --steps 200 --delta 1e-6 --json",
         "eps --b 10 --steps 30 --delta 1e-6",
-        "eps --sigma 4 --delta 1e-5 --quiet",
-        "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5 --certificate out.json",
+        "eps --noise-multiplier 4 --delta 1e-5 --quiet",
+        "eps --noise-multiplier 1.1 --rate 0.01 --steps 1000 --delta 1e-5 --certificate out.json",
     )
 
     def answer(self) -> Result:

@@ -12,13 +12,14 @@ from dpacct.cli import federated_plan as plans
 from dpacct.cli.command import DETAILS, QUIET, Command, File, Group
 from dpacct.cli.federated_plan import cell, number, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
-from dpacct.cli.screens import Screen, of_answer, target
+from dpacct.cli.screens import MULTIPLIER, Screen, of_answer, per_clip, target, two_readings
 from dpacct.cli.words import contents, file_name, table_of
 from dpacct.declare.number import Direction, rounded
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch, Usage, aligned
 from dpacct.declare.words import Target
 
 if TYPE_CHECKING:
+    from dpacct.answer import Answer
     from dpacct.federated import UDPFL, FederatedPlan, Harmonized, Row
 
 
@@ -74,16 +75,18 @@ class Federated(Command):
         if "client" in settings:
             raise Usage(f"[[client]] belongs to udp-fl, not to {chosen}", argument="client")
         plan = plans.plan_of(chosen, settings)
-        return self._account(plan, settings["delta"], settings.get("epsilon"))
+        return self._account(plan, settings)
 
-    def _account(self, plan: FederatedPlan, delta: Fraction, epsilon: Fraction | None) -> Result:
+    def _account(self, plan: FederatedPlan, settings: Mapping[str, Any]) -> Result:
+        delta: Fraction = settings["delta"]
+        epsilon: Fraction | None = settings.get("epsilon")
+        sigma: Fraction | None = settings.get("sigma")
         if epsilon is None:
             rows = list((plan.proved_rows if self.prove else plan.rows)(delta=delta))
         else:
             rows = []
             for row in plan.sigma_rows(epsilon=epsilon, delta=delta):
-                per_clip = row.answer.adjacency.clip_factor * float(row.answer)
-                said = replace(row.answer, extra={"noise_multiplier": per_clip})
+                said = replace(row.answer, extra={"noise_multiplier": float(per_clip(row.answer))})
                 rows.append(replace(row, answer=said))
             plan = plan.with_sigma(float(rows[0].answer))
         first = next(row for row in rows if row.notion in ("strong", "client"))
@@ -91,16 +94,33 @@ class Federated(Command):
         if epsilon is None:
             screen = of_answer(first.answer, {"delta": delta})
         else:
-            head = f"sigma {leading(first.answer, 5)}    for {target(epsilon, delta)}"
-            sure = f"{KNOWN[first.answer.strength].partition(';')[0]}: with it the target is met"
-            screen = Screen(first.answer, head, sure)
+            noise = per_clip(first.answer)
+            head = f"noise multiplier {leading(noise, 5)}    for {target(epsilon, delta)}"
+            sure = f"{KNOWN[noise.strength].partition(';')[0]}: with it the target is met"
+            screen = Screen(
+                first.answer, head, sure, number=safe_number(noise), more=[f"({MULTIPLIER})"]
+            )
+        shown, notes = tables(rows, "epsilon"), list[str]()
+        if epsilon is not None:
+            shown = tables(
+                [replace(r, answer=per_clip(r.answer)) for r in rows], "noise multiplier"
+            )
+        elif sigma is not None:
+
+            def other() -> Answer:
+                again = plan.with_sigma(float(sigma / plan.adjacency.clip_factor))
+                rows = again.rows(delta=delta)
+                return next(row.answer for row in rows if row.notion == first.notion)
+
+            notes = two_readings("--sigma", sigma, plan.adjacency, other)
         limit = number(plan.mu_clt)
         mu = f"  mu_clt {rounded(limit or 0.0, 'nearest', 8)}; a limit, no guarantee"
         screen = replace(
             screen,
             plan=f"{plan.algorithm} ({plan.paper}); sensitivity {plan.sensitivity}",
             trust=plan.promises(),
-            below=["", *tables(rows, first.answer.quantity)],
+            below=["", *shown],
+            notes=notes,
             details=[mu] if limit is not None else [],
         )
         answer, quantity = first.answer.to_dict(), first.answer.quantity
@@ -110,7 +130,7 @@ class Federated(Command):
             "quantity": quantity,
             "delta": float(delta),
             **{key: answer[key] for key in keys},
-            **({} if epsilon is None else {"epsilon": float(epsilon)}),
+            **({} if epsilon is None else {"epsilon": float(epsilon), **first.answer.extra}),
             "mu_clt": limit,
             "unit": str(plan.unit),
             "adjacency": str(plan.adjacency),

@@ -89,7 +89,7 @@ class NoiseCommand(AskedOfPlan):
     )
     paste: Parameter[str | None] = Maybe(
         Word("opacus", "flower", "torch"),
-        "also print lines to paste into a training script of that framework",
+        "also print lines to paste into a training script of that framework; with --quiet nothing else",
     )
     examples = (
         "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000",
@@ -133,7 +133,12 @@ class NoiseCommand(AskedOfPlan):
         if self.paste is not None:
             pasted = _pasted(self.paste, answer, stated, *self._guarantee())
             screen = replace(screen, below=["", *pasted])
-        return self.answered(screen, stated, **saved)
+            result = self.answered(screen, stated, None, **saved)
+            body = result.body
+            return result._replace(
+                body=lambda: {**body(), "paste": "\n".join(pasted)}, quiet=lambda: pasted
+            )
+        return self.answered(screen, stated, None, **saved)
 
     def _guarantee(self) -> tuple[Fraction, Fraction]:
         """Epsilon and delta; an advantage is the delta at epsilon 0."""

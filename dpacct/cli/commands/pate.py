@@ -107,17 +107,6 @@ class Pate(Command):
         "pate votes.csv --sigma 40 --delta 1e-5 --sanitize",
     )
 
-    def run(self) -> None:
-        """Count the votes and print the cost, with progress on a terminal."""
-        if not sys.stderr.isatty():
-            super().run()
-            return
-        from rich.console import Console
-
-        with Console(stderr=True).status("reading") as status:
-            self.__dict__["listener"] = status.update
-            super().run()
-
     def answer(self) -> Result:
         """Compute the cost of the votes."""
         aggregator = self._aggregator()

@@ -18,6 +18,7 @@ from dpacct.declare.number import text
 from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
 from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated, InvalidArgument
+from dpacct.plan.node import resolve_adjacency
 
 if TYPE_CHECKING:
     from dpacct import Node
@@ -90,7 +91,7 @@ class StatedReport(Command):
         "report plan.toml --unit client --adjacency add-remove",
         "report plan.toml --unit client --adjacency add-remove -o report.html",
         "report plan.toml --unit record --adjacency add-remove --format json",
-        "report --sigma 2 --delta 1e-6 --unit user --adjacency add-remove --quiet",
+        "report --noise-multiplier 2 --delta 1e-6 --unit user --adjacency add-remove --quiet",
     )
 
     def answer(self) -> Result:
@@ -105,7 +106,8 @@ class StatedReport(Command):
             written = str(getattr(report, f"to_{chosen}")())
         if self.output is not None:
             write_file(written.encode(), self.output)
-        notes = []
+        notes = [] if self.plan_file else self.stated().two_readings(resolve_adjacency(file.node))
+        notes = [f"note: {line}." for line in notes]
         if chosen == "yaml" and not self.quiet and "TO BE FILLED IN" in written:
             marked = "lines marked `to be filled in` need an answer before the record is sent"
             notes.append(f"note: {marked}.")

@@ -45,18 +45,21 @@ class RiskCommand(Command):
     )
     quiet: Parameter[bool] = QUIET.but(means="print the accuracy alone, in full, for scripts")
     examples = (
-        "risk --sigma 1.1 --rate 0.01 --steps 1000",
-        "risk --sigma 1.1 --rate 0.01 --steps 1000 --fpr 0.001 --fpr 1e-5 --prior 0.01",
-        "risk --sigma 4 --baseline 1e-6 --json",
+        "risk --noise-multiplier 1.1 --rate 0.01 --steps 1000",
+        "risk --noise-multiplier 1.1 --rate 0.01 --steps 1000 --fpr 0.001 --fpr 1e-5 --prior 0.01",
+        "risk --noise-multiplier 4 --baseline 1e-6 --json",
     )
 
     def answer(self) -> Result:
         """Upper bounds on the success of attacks."""
         from dpacct.answer.answer import safe_number
+        from dpacct.cli.screens import noted
+        from dpacct.plan.node import resolve_adjacency
         from dpacct.risk import Risk as Attacks
 
         stated = self.stated()
         node = stated.plan()
+        notes = [*stated.steps.notes, *stated.two_readings(resolve_adjacency(node))]
         risk = Attacks(node)
         accuracy, advantage = risk.accuracy(self.prior), risk.advantage()
         general = {"advantage": advantage, "accuracy": accuracy}
@@ -78,11 +81,13 @@ class RiskCommand(Command):
                 }
                 for alarm, hits, sure in rates
             ]
-            said = {"notes": notes} if (notes := stated.steps.notes) else {}
+            said = {"notes": notes} if notes else {}
             return body | {"plan": node.to_dict()} | said
 
         return Result(
-            body, lambda: self._lines(stated, general, rates), lambda: [safe_number(accuracy)]
+            body,
+            lambda: [*self._lines(stated, general, rates), *noted(notes)],
+            lambda: [safe_number(accuracy)],
         )
 
     def _lines(
@@ -92,7 +97,7 @@ class RiskCommand(Command):
         rates: list[tuple[Fraction, Answer, Answer]],
     ) -> list[str]:
         from dpacct.answer.answer import KNOWN, protected
-        from dpacct.cli.screens import labelled, noted, wrapped
+        from dpacct.cli.screens import labelled, wrapped
         from dpacct.declare.number import rounded
         from dpacct.plan.words import phrase
 
@@ -121,4 +126,4 @@ class RiskCommand(Command):
             bound = f"at most {share(general['reconstruction'])}, {share(self.baseline)} without the release"
             lines.append(f"  a reconstruction succeeds in {bound}")
         lines += labelled("protects", [protected(advantage)])
-        return lines + noted(stated.steps.notes)
+        return lines

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from dpacct.cli.command import AskedOfPlan
 from dpacct.cli.output import Result
 from dpacct.declare.record import Parameter
 from dpacct.declare.words import Target
+
+if TYPE_CHECKING:
+    from dpacct.answer import Answer
+    from dpacct.cli.words import StatedPlan
 
 
 class StepsCommand(AskedOfPlan):
@@ -21,9 +26,9 @@ class StepsCommand(AskedOfPlan):
     epsilon: Parameter[Fraction] = Target.epsilon
     delta: Parameter[Fraction] = Target.delta
     examples = (
-        "steps --sigma 1.1 --rate 0.01 --eps 2 --delta 1e-5",
+        "steps --noise-multiplier 1.1 --rate 0.01 --eps 2 --delta 1e-5",
         "steps --noise-multiplier 1 --batch-size 512 --dataset-size 50000 --eps 8 --delta 1e-5",
-        "steps --sigma 20 --eps 1 --delta 1e-6 --quiet",
+        "steps --noise-multiplier 20 --eps 1 --delta 1e-6 --quiet",
     )
 
     def answer(self) -> Result:
@@ -45,4 +50,9 @@ class StepsCommand(AskedOfPlan):
             answer = replace(answer, extra={**answer.extra, "epochs": float(int(answer) * rate)})
         step = phrase(stated.repeated(release, 1)).removeprefix("1 step of ")
         screen = of_steps(answer, self.epsilon, self.delta, step)
-        return self.answered(screen, stated, steps=int(answer))
+
+        def again(other: StatedPlan) -> Answer:
+            step = other.release()
+            return self.quickly(question, lambda count: other.repeated(step, int(count)))
+
+        return self.answered(screen, stated, again, steps=int(answer))

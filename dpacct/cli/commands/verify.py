@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,10 +13,11 @@ import click
 from dpacct.cli.command import QUIET, Command, File, Suggested
 from dpacct.cli.commands.theorems import known_names
 from dpacct.cli.output import ExitStatus, Result, note
+from dpacct.cli.progress import span
 from dpacct.declare.domain import SEED, STEPS
 from dpacct.declare.number import down, up
 from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
-from dpacct.errors import InvalidArgument, NotCertified
+from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dpacct.papers.verify import VerifyReport
@@ -59,11 +61,6 @@ class Verify(Command):
         "verify --certificate out.json --independent",
     )
 
-    def run(self) -> None:
-        """Search and print each statement's result as it is done."""
-        self.__dict__["listener"] = note if self.as_json else click.echo
-        super().run()
-
     def answer(self) -> Result:
         """Search, or check."""
         certificate = self.certificate
@@ -80,7 +77,7 @@ class Verify(Command):
             parsed = Certificate.read(certificate).contents
         except InvalidArgument as error:
             raise Usage(f"--{error.message}", argument="--certificate") from error
-        statements = check(parsed, independent=self.independent)
+        statements = check(parsed, independent=self.independent, tell=self._points())
         holds = all(fine for _, fine in statements)
         body = {
             "certificate": certificate,
@@ -95,14 +92,25 @@ class Verify(Command):
             yield f"{first}: {'proven' if holds else 'not proven'}"
             yield from (f"  {line}" for line in others)
             yield from (f"  {'holds' if fine else 'FAILS'}: {claim}" for claim, fine in statements)
-            if not holds:
-                message = f"{certificate[:80]!r} proves nothing: a claim does not hold"
-                raise NotCertified(message, argument="--certificate")
 
         def quiet() -> Iterator[str]:
             return (line for line in lines() if not line.startswith("  "))
 
-        return Result(lambda: body, lines, quiet, status=0 if holds else ExitStatus.WITHHELD)
+        wrong = f"error: {certificate[:80]!r} proves nothing: a claim does not hold."
+        if holds or self.as_json:
+            return Result(lambda: body, lines, quiet, status=0 if holds else ExitStatus.WITHHELD)
+        return Result(lambda: body, lines, quiet, notes=[wrong], status=ExitStatus.WITHHELD)
+
+    def _points(self) -> Callable[[int], None]:
+        """A listener to the points of the outer integral; from the most that there are follows a time."""
+        started, points = time.monotonic(), count(1)
+
+        def tell(most: int) -> None:
+            done = next(points)
+            longest = span((time.monotonic() - started) / done * most)
+            self.tell(f"{done:,} points of the outer integral, at most {most:,} ({longest})")
+
+        return tell
 
     def _searched(self) -> Result:
         """Every statement of these ids or papers (all, where none is named), examined.
@@ -128,10 +136,11 @@ class Verify(Command):
         for index, statement in enumerate(chosen, 1):
             report = examine(statement, draws=self.draws, seed=self.seed)
             reports.append(report)
+            self.tell(f"{index} of {len(chosen)} statements, {statement.id}")
             if self.as_json and not self.quiet:
-                self.tell(f"{index}/{len(chosen)} {statement.id}")
+                note(f"{index}/{len(chosen)} {statement.id}")
             elif not self.as_json and (report.surprising or not self.quiet):
-                self.tell("\n  ".join([_line(report), *report.problems]))
+                click.echo("\n  ".join([_line(report), *report.problems]))
         surprising = [r.statement.id for r in reports if r.surprising]
         unjudged = [r.statement.id for r in reports if r.unjudged]
         seconds = time.monotonic() - started

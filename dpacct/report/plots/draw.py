@@ -171,9 +171,9 @@ def figure(
     >>> float(drawn.get_figwidth())
     6.3
     """
-    from matplotlib.figure import Figure
-
     with style():
+        from matplotlib.figure import Figure
+
         room = (width - 2 * _MARGIN) / _POINT
         paragraphs = [subtitle] if isinstance(subtitle, str) else list(subtitle)
         lines = [(line, _TITLE, "bold", INK) for line in wrapped(title, _TITLE, room, bold=True)]

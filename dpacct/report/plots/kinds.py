@@ -251,16 +251,20 @@ def steps(
     counts: Sequence[int] | None = None,
     delta: Number = "1e-5",
     methods: Sequence[str] | None = None,
+    asked: int | None = None,
     width: float | None = None,
 ) -> Chart:
     """Epsilon at `delta` against how often `step` is repeated, by one or more methods.
 
-    Raises what the plan's own questions raise.
+    `asked` is a number of steps that is marked, and that the title begins with. Raises what the plan's
+    own questions raise.
 
     >>> import dpacct as dp
     >>> picture = dp.plot.steps(dp.Gaussian(sigma=20), counts=[1, 10, 100])
     """
     whole = whole_counts(1, 10_000, 41) if counts is None else [int(count) for count in counts]
+    if asked is not None:
+        whole = sorted({*whole, asked})
     lines = lines_by_method(
         "epsilon",
         whole,
@@ -276,6 +280,11 @@ def steps(
         for i in (first, last)
     )
     title = f"At {of_delta} the {main.label} epsilon grows from {low} to {high}"
+    marks: tuple[Mark, ...] = ()
+    if asked is not None and math.isfinite(height := float(main.values[whole.index(asked)])):
+        said = f"epsilon {number(height)}"
+        title = f"{asked:,} steps have {said}. {title}"
+        marks = (Mark(float(asked), height, f"{asked:,} steps: {said}", (-30, 30)),)
     distances = [words for line in lines[1:] if (words := span_of(line, main))]
     return _chart(
         "steps",
@@ -287,6 +296,7 @@ def steps(
         f"{title}; {listed(distances)}" if distances else title,
         words=f"{step} * steps",
         facts=(of_delta,),
+        marks=marks,
         width=width,
     )
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dpacct.declare.number import shown
+from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
@@ -146,7 +149,12 @@ def style() -> Iterator[None]:
     ['DejaVu Sans']
     """
     logging.getLogger("matplotlib").setLevel(logging.ERROR)  # no talk of font caches on stderr
-    import matplotlib as mpl
+    try:
+        import matplotlib as mpl
+    except ValueError:  # it reads this variable as it is imported
+        message = "MPLBACKEND must be unset, or a backend of matplotlib such as agg, got"
+        backend = shown(os.environ.get("MPLBACKEND"))
+        raise InvalidArgument(f"{message} {backend}", argument="MPLBACKEND") from None
 
     with mpl.rc_context():
         mpl.rcdefaults()

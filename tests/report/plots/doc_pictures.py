@@ -1,4 +1,4 @@
-"""The pictures of docs/pictures.md and docs/sweep.md: made by the command that stands under each.
+"""The pictures of docs/pictures.md: each made by the command that stands under it.
 
 `python -m tests.report.plots.doc_pictures` makes them all again.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.cli.runner import run
 from tests.structure.project import ROOT
 
-PAGES = ("pictures.md", "sweep.md")
+PAGES = ("pictures.md",)
 SHOWN = re.compile(r"^!\[[^\]]+\]\(assets/pictures/([\w-]+\.svg)\)\n\n`dpacct ([^`]+)`$", re.M)
 FOLDER = ROOT / "docs" / "assets" / "pictures"
 

@@ -1,1 +1,0 @@
-"""Sweeps: a grid of questions, a journal that survives a kill, parallel processes, a table."""
