@@ -478,8 +478,8 @@ class AskedOfPlan(AnswerCommand):
         """The answer without a proof."""
         from dpacct.answer.ask import ask
 
-        method: str = self.method
-        return ask(question, plan, method="exact" if method in ("auto", "certified") else method)
+        method = "exact" if self.method in ("auto", "certified") else str(self.method)
+        return ask(question, plan, method=method)
 
     def answered(
         self,

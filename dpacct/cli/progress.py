@@ -1,4 +1,4 @@
-"""What a long command is doing, on stderr: nothing for two seconds, then one line that is written over."""
+"""Progress of long commands on stderr: nothing for two seconds, then one line that is written over."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Progress:
     """
 
     def __init__(self, what: str) -> None:
-        self._what, self._told = what, ""
+        self._what, self._text = what, ""
         self._started = self._last = time.monotonic()
         self._done = threading.Event()
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
@@ -56,7 +56,7 @@ class Progress:
 
     def tell(self, text: str) -> None:
         """Say what is done now."""
-        self._told = text
+        self._text = text
         now = time.monotonic()
         wait = FIRST if self._last == self._started else LINES
         if not self._on_terminal and now - self._last >= wait:
@@ -64,7 +64,7 @@ class Progress:
             print(self._line(), file=sys.stderr, flush=True)
 
     def _line(self) -> str:
-        return f"{self._what}: {span(time.monotonic() - self._started)}  {self._told}".rstrip()
+        return f"{self._what}: {span(time.monotonic() - self._started)}  {self._text}".rstrip()
 
     def _watch(self) -> None:
         shown = self._done.wait(FIRST)

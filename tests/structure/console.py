@@ -1,8 +1,8 @@
 """The command output shown in README and docs: read it, run it, and rewrite it.
 
-`python -m tests.structure.console [PAGE ...]` rewrites every block from what the commands print today. A block
-begins with ```console, and each command in it with `$ dpacct `; commands run from the root of the
-checkout.
+`python -m tests.structure.console [PAGE ...]` rewrites every block from what the commands print today.
+A block begins with ```console, and each command in it with `$ dpacct `; commands run from the root of
+the checkout.
 """
 
 import os
