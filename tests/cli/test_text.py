@@ -221,9 +221,9 @@ NOTE = "--sigma 1 is the noise multiplier 2 (sigma is over the sensitivity, two 
     ("command", "other"),
     [
         (f"eps --sigma 1 {UNIFORM} --delta 1e-5", "epsilon 27.25"),
-        ("eps --sigma 1 --adjacency replace-one --delta 1e-5", "epsilon 10.72"),
-        ("delta --sigma 1 --adjacency replace-one --eps 3", "delta 0.3836"),
-        ("steps --sigma 30 --adjacency replace-one --eps 1 --delta 1e-5", "steps 13"),
+        ("eps --sigma 1 --adjacency replace-one --delta 1e-5", "epsilon 9.998"),
+        ("delta --sigma 1 --adjacency replace-one --eps 3", "delta 0.1839"),
+        ("steps --sigma 30 --adjacency replace-one --eps 1 --delta 1e-5", "steps 16"),
         (f"compare --sigma 1 {UNIFORM} --delta 1e-5", ""),
         (f"risk --sigma 1 {UNIFORM}", ""),
     ],

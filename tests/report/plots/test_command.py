@@ -29,7 +29,10 @@ def test_steps() -> None:
 
 def test_steps_end_at_ten_times_the_plan() -> None:
     result = table(line(f"curve {PLAN} --kind steps --points 2 --method rdp").stdout)
-    assert result["steps"] == ["1.0", "1000.0", "10000.0"] and list(result) == ["steps", "epsilon_rdp"]
+    assert result["steps"] == ["1.0", "1000.0", "10000.0"] and list(result) == [
+        "steps",
+        "epsilon_rdp",
+    ]
 
 
 def test_noise_by_a_paper_s_theorem() -> None:
