@@ -19,8 +19,8 @@ class Citation(str):
         works: keys of the bibliography, or of papers of the registry.
         link: the page that derives it, which the words name, too.
 
-    >>> print(LATTICE.id, LATTICE.works, LATTICE.link)
-    dpacct.lattice ('doroshenko2022connect',) docs/theory/lattice.md
+    >>> print(BRACKET.id, BRACKET.works, BRACKET.link)
+    dpacct.bracket ('doroshenko2022connect',) docs/theory/bracket.md
     """
 
     id: str
@@ -157,11 +157,11 @@ MOMENTS_ABOVE = Citation(
     "dpacct.moments_above",
     works=("canonne2020",),
 )
-LATTICE = Citation(
-    "losses on a lattice, rounded both ways: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022",
-    "dpacct.lattice",
+BRACKET = Citation(
+    "losses discretised above and below: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022",
+    "dpacct.bracket",
     works=("doroshenko2022connect",),
-    link="docs/theory/lattice.md",
+    link="docs/theory/bracket.md",
 )
 CLOSED_FORM = Citation("Balle, Wang 2018, Theorem 8", "balle_wang.theorem8")
 LIMIT = Citation(

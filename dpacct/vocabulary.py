@@ -97,16 +97,18 @@ class Side(_Word):
 class Strength(_Word):
     """The grade of a number, from strongest to weakest; compares in that order.
 
-    `proved`: enclosed by interval arithmetic and explicit error bounds. `converged`: two
-    precisions or methods agree to the stated error. `bound`: a verified theorem evaluated in
-    floating point. `published`: a theorem as printed, not verified here. `estimate`: asymptotic,
-    no guarantee. `refuted`: known to be wrong; never the strength of an answer.
+    `proved`: enclosed by interval arithmetic and explicit error bounds. `bracketed`: both ends from
+    discretised laws in floating point, every rounding and truncation charged. `converged`: computed to
+    a stated error estimate. `bound`: one side, a verified theorem in floating point. `published`: a
+    theorem as printed, not verified here. `estimate`: asymptotic, no guarantee. `refuted`: known to be
+    wrong; never the strength of an answer.
 
-    >>> Strength.PROVED > Strength.BOUND > Strength.ESTIMATE
+    >>> Strength.PROVED > Strength.BRACKETED > Strength.CONVERGED > Strength.BOUND
     True
     """
 
     PROVED = "proved"
+    BRACKETED = "bracketed"
     CONVERGED = "converged"
     BOUND = "bound"
     PUBLISHED = "published"

@@ -60,7 +60,7 @@ def test_upper_and_lower_know_nothing_together() -> None:
 
 
 def test_strengths_are_ordered_by_support_and_not_by_alphabet() -> None:
-    falling = ["proved", "converged", "bound", "published", "estimate", "refuted"]
+    falling = ["proved", "bracketed", "converged", "bound", "published", "estimate", "refuted"]
     assert [str(s) for s in sorted(Strength, reverse=True)] == falling
     for stronger, weaker in itertools.combinations(falling, 2):
         assert Strength(stronger) > Strength(weaker)

@@ -373,6 +373,7 @@ _TIGHT = 1e-9
 
 KNOWN = {
     Strength.PROVED: "proved",
+    Strength.BRACKETED: "bracketed, every rounding charged",
     Strength.CONVERGED: "computed, not proved",
     Strength.BOUND: "an upper bound from a theorem; the truth may be lower",
     Strength.PUBLISHED: "as the paper prints it, not verified",

@@ -431,7 +431,7 @@ class Node(ABC):
 
         >>> import dpacct as dp
         >>> [answer.method for answer in dp.Gaussian(sigma=1).compare(delta=1e-5)]
-        ['exact', 'lattice', 'balle_wang.theorem8', 'rdp', 'rdp-mironov', 'clt']
+        ['exact', 'bracket', 'balle_wang.theorem8', 'rdp', 'rdp-mironov', 'clt']
         """
         from dpacct.answer.ask import compare
 

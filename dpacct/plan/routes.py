@@ -15,10 +15,10 @@ import numpy as np
 from dpacct.answer import Answer
 from dpacct.answer.ask import strict
 from dpacct.citations import (
+    BRACKET,
     CLOSED_FORM,
     CONVERSION,
     INVERSION,
-    LATTICE,
     LIANG_POISSON,
     LIANG_UNIFORM,
     LIMIT,
@@ -63,7 +63,7 @@ _LEAST_LOG = -745.0
 WIDTH = 1e-4
 """Relative width of the lattice's bracket that is aimed at."""
 WIDTHS = Real("1e-9", "0.1", "both")
-"""Those that may be asked for, as in method="lattice@1e-6"."""
+"""Those that may be asked for, as in method="bracket@1e-6"."""
 # of a logarithm: what it is rounded by
 _UNIT = 2.0**-52
 # of published guarantees
@@ -175,7 +175,7 @@ def sources(direction: Direction) -> Sources:
 
 
 @dataclass(frozen=True)
-class Lattice(Route):
+class Bracket(Route):
     """Tilted FFT composition of an upper and a lower lattice law; for any law at all.
 
     A plan too large to reach the width within the memory it may use gets the bracket that was reached.
@@ -183,13 +183,13 @@ class Lattice(Route):
 
     width: float = WIDTH
 
-    name = "lattice"
+    name = "bracket"
 
     def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
         """Answer from two grids of losses, one rounded up and one rounded down."""
         if plan.renyi_only:
             message = (
-                f"method 'lattice' needs a dominating pair, and {plan.renyi_only[0][0]!r} has none"
+                f"method 'bracket' needs a dominating pair, and {plan.renyi_only[0][0]!r} has none"
             )
             raise Unsupported(message, argument="method")
 
@@ -217,13 +217,18 @@ class Lattice(Route):
         if plan.lower is not None:
             lower = _worst(plan.lower, ask).lower
         size = 1.0 if log_scale or value <= 0.0 or value == math.inf else value
+        charged = all(source.charged for way in plan.upper for source, _ in way.sources)
         sharp = upper.upper == upper.lower or upper.upper - upper.lower <= 2.0 * CONVERGED * size
         return Finding(
             value=value,
             lower=min(lower, value),
             upper=upper.upper,
-            strength=Strength.CONVERGED if sharp else Strength.BOUND,
-            basis=(*plan.basis, LATTICE),
+            strength=Strength.BRACKETED
+            if charged
+            else Strength.CONVERGED
+            if sharp
+            else Strength.BOUND,
+            basis=(*plan.basis, BRACKET),
         )
 
 
@@ -256,7 +261,7 @@ def narrowed(finding: Finding, plan: Composition, question: RouteQuestion) -> Fi
     """A finding that no contour resolves, intersected with the lattice's bracket."""
     try:
         with metered(WORK - spent()):
-            return intersection(finding, Lattice().answer(plan, question))
+            return intersection(finding, Bracket().answer(plan, question))
     except (NotCertified, Overspent):
         return finding
 
@@ -284,7 +289,7 @@ class Exact(Route):
     def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
         """Answer by contours, or by a grid if some law has none."""
         if not plan.has_contour:
-            return Lattice().answer(plan, question)
+            return Bracket().answer(plan, question)
 
         def ask(way: Direction, best: Interval | None) -> Interval | None:
             if best is not None and way.surely_below(*question.point(best.lower), best):
@@ -295,7 +300,7 @@ class Exact(Route):
             with metered(_ON_CONTOURS * WORK - spent()):
                 result, resolved = self._finding(plan, ask, relative=question.of_epsilon)
         except Overspent:
-            return Lattice().answer(plan, question)
+            return Bracket().answer(plan, question)
         # a delta that is surely below all floats needs no narrowing
         nothing = not question.of_epsilon and result.upper is not None and result.upper < _LEAST_LOG
         if not (resolved or nothing):
@@ -501,7 +506,7 @@ PUBLISHED = {route.name: route for route in (THEOREM1, THEOREM2)}
 
 ROUTES: dict[str, Route] = {
     route.name: route
-    for route in (Exact(), Lattice(), BalleWang(), CANONNE, MIRONOV, CentralLimit())
+    for route in (Exact(), Bracket(), BalleWang(), CANONNE, MIRONOV, CentralLimit())
 }
 """Every method that is compared, the strongest first."""
 OFFERED = (*ROUTES, "certified", *PUBLISHED)
@@ -513,14 +518,14 @@ QUICK = "quick"
 def named(method: str) -> Route:
     """The route of that name; raises `InvalidArgument` with the choices.
 
-    "lattice@1e-6" is the lattice with brackets of that relative width.
+    "bracket@1e-6" is the lattice with brackets of that relative width.
     """
     if isinstance(method, str):
         route = ROUTES.get(method) or PUBLISHED.get(method)
         if route is not None:
             return route
-        if method.startswith("lattice@"):
-            return Lattice(width=float(WIDTHS.check("method", method.removeprefix("lattice@"))))
+        if method.startswith("bracket@"):
+            return Bracket(width=float(WIDTHS.check("method", method.removeprefix("bracket@"))))
     choices = ["auto", *OFFERED]
     hint = did_you_mean(str(method), choices, METHODS.also)
     message = f"method must be one of {one_of(choices)}, got {method!r:.60}{hint}"

@@ -32,6 +32,8 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 # the better trials; and the farthest that those may be from where the rough ones end
 _NEAR, _CLOSE, _CLOSER, _FAR = 0.3, 0.01, 2e-4, 0.3
 _FINE = 1e-2  # what a fine estimate of log delta may be off by
+# relative distance of delta's ends up to which they count as one number: a converged answer's
+_SHARP = 2e-9
 _SCALES = (1e-150, 1e150)  # of a loss, at which a normal law is asked
 # what says that a value lies outside of what the mechanisms of a plan are defined for, and values tried then
 _OUTSIDE, _TRIED = (InvalidArgument, OutsideDomain, TooFine), 64
@@ -66,6 +68,17 @@ def normal_score(mu: float, epsilon: float) -> float:
         lost = math.exp(min(epsilon, 700.0)) * math.erfc(high / _ROOT_2)
         return score(math.log(0.5 * max(math.erfc(low / _ROOT_2) - lost, 1e-300)))
     return score(-0.5 * low * low + _log_mills_fall(low, high, mu) - _LOG_ROOT_2_PI)
+
+
+def _noisy(answer: Answer) -> bool:
+    """Return whether the two ends of delta are farther apart than a stated error estimate allows.
+
+    Where theory leaves two pairs (fixed size), only the grade says that each is computed to 1e-9.
+    """
+    if answer.strength in (Strength.PROVED, Strength.CONVERGED):
+        return False
+    lower, upper = answer.lower or 0.0, 1.0 if answer.upper is None else answer.upper
+    return upper - lower > _SHARP * upper
 
 
 @dataclass
@@ -259,7 +272,7 @@ class Search:
         answer, log_delta = safe_log_delta(
             node, self.epsilon, method=self.method, adjacency=self.adjacency, tilts=self._tilts
         )
-        if self._tilts and answer.strength < Strength.CONVERGED:
+        if self._tilts and _noisy(answer):
             # bounds depend on the starting point; a later question about the answer starts afresh
             self._tilts = None
             return self._asked(x)
@@ -295,7 +308,7 @@ class Search:
         if not self._cautious(x) > self._aim - score(self.log_delta - _BY_FAR):
             return 0.0
         answer = self.answer(x)
-        if not (answer.upper and answer.lower and answer.strength < Strength.CONVERGED):
+        if not (answer.upper and answer.lower and _noisy(answer)):
             return 0.0
         return 0.1 * min(1.0, math.log(answer.upper / answer.lower) / score(self.log_delta) ** 2)
 
@@ -479,7 +492,7 @@ class Search:
             if result.lower is not None and result.lower > 0.0:
                 if math.log(result.lower) > self.log_delta:
                     return x
-                if result.strength < Strength.CONVERGED:
+                if _noisy(result):
                     break
         return None
 

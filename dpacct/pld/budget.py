@@ -112,7 +112,7 @@ class metered:
 
 OVER_BUDGET = (
     f"this question would take more than {SECONDS:g} s of CPU and {MEMORY >> 30} GB, and the answer is "
-    "withheld; method='rdp' has an upper bound at any size, and method='lattice@1e-2' or fewer kinds of "
+    "withheld; method='rdp' has an upper bound at any size, and method='bracket@1e-2' or fewer kinds of "
     "releases need less"
 )
 """The message when a question needs more work than its limit."""

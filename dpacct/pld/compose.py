@@ -3,7 +3,7 @@
 Masses are tilted by e^{cl}, c the saddle of log M(c) - c eps - log c(1+c), one transform a law, its
 logarithm times the count, one transform back, in a window of losses that Chernoff's bound gives. So
 delta = 1e-60 keeps its digits. With many steps all but a few low frequencies are nil: those are summed one by
-one, and the lattice may be as long as it likes. docs/theory/lattice.md has each bound.
+one, and the lattice may be as long as it likes. docs/theory/bracket.md has each bound.
 """
 
 from __future__ import annotations

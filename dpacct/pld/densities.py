@@ -71,6 +71,11 @@ class Densities(Source):
     log_q: Callable[[Floats], npt.NDArray[np.floating[Any]]]
     breaks: tuple[float, ...]
 
+    @property
+    def charged(self) -> bool:
+        """Two rules that agree are an estimate of the error and no bound."""
+        return False
+
     def _slices(self, edges: Floats) -> Slices:
         """The line in slices: masses right, losses within two thirds of what edges there are apart."""
         cuts = np.concatenate(

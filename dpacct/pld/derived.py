@@ -54,6 +54,11 @@ class Derived(Source):
     base: Source
 
     @property
+    def charged(self) -> bool:
+        """Return whether every error of the base's masses is bounded."""
+        return self.base.charged
+
+    @property
     def bracketed(self) -> bool:
         """Return whether the base's pieces differ for the two sides."""
         return self.base.bracketed

@@ -8,7 +8,7 @@ With gamma_k = e^{loss of node k} and h(gamma) = E_P[(1 - gamma/e^L)_+], convex 
                   node so far that they lie below the polygon of h with half-cells merged to single outcomes.
 
 Both are proofs by data processing, and of second order in the spacing d: the one adds d^2/6 to the variance
-of the loss, the other takes off d^2/12. docs/theory/lattice.md derives every line.
+of the loss, the other takes off d^2/12. docs/theory/bracket.md derives every line.
 """
 
 from __future__ import annotations

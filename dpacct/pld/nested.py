@@ -3,7 +3,7 @@
 Every stretch of losses is read from the composition tilted to centre there, so that each mass keeps its
 digits, however rare. The result is a pair for each side: both distributions sum to one, and the profile lies
 above, or below, the composition's. Operators keep that order, as each profile that they make is an increasing
-function of the base's. docs/theory/lattice.md, Plans on one sample.
+function of the base's. docs/theory/bracket.md, Plans on one sample.
 """
 
 from __future__ import annotations
@@ -330,6 +330,11 @@ class Nested(Source):
     """The composition of sources (each with its count), in one direction."""
 
     parts: tuple[tuple[Source, int], ...]
+
+    @property
+    def charged(self) -> bool:
+        """Return whether every error of every part's masses is bounded."""
+        return all(source.charged for source, _ in self.parts)
 
     @property
     def bracketed(self) -> bool:

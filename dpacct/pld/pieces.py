@@ -302,6 +302,11 @@ class Source(ABC):
         return False
 
     @property
+    def charged(self) -> bool:
+        """Return whether every error of the masses is bounded; not where they are integrated numerically."""
+        return True
+
+    @property
     def infinite(self) -> float:
         """P-mass that Q is known not to have."""
         return 0.0

@@ -247,7 +247,7 @@ class Spectrum:
     def rounding(self) -> tuple[float, float]:
         """Bound the error of masses: at each place, and in l2 over all places.
 
-        docs/theory/lattice.md, Rounding. An error e_k of z_k becomes n e_k Z_k / z_k, which is summed over
+        docs/theory/bracket.md, Rounding. An error e_k of z_k becomes n e_k Z_k / z_k, which is summed over
         k by Cauchy and Schwarz; `double` counts the frequencies that a real transform leaves out.
         """
         double = self.double

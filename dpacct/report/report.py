@@ -34,6 +34,7 @@ _DECLARE = {
 _DIGITS = 4  # of epsilon and delta in the sentence, rounded up
 _GRADES = {
     Strength.PROVED: "proved with interval arithmetic",
+    Strength.BRACKETED: "enclosed in floating point, every rounding charged",
     Strength.CONVERGED: "computed by two agreeing methods",
     Strength.BOUND: "an upper bound from a verified theorem",
 }

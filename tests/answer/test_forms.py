@@ -48,7 +48,7 @@ def test_formats_are_those_of_numbers() -> None:
 def test_comparisons_are_by_the_safe_end() -> None:
     wide = dp.Answer(
         quantity="epsilon", value=1, lower=0.5, upper=2, side="two-sided", strength="bound",
-        method="lattice",
+        method="bracket",
     )  # fmt: skip
     other = at_most(1.5)
     assert other < wide and wide > other and max(other, wide) is wide

@@ -142,7 +142,9 @@ def test_words_of_answers_are_explained() -> None:
     value = {str(word) for word in words} - {"refuted", "none"}
     assert not [word for word in value if word not in GLOSSARY]
     shown = {text.split()[0].strip(",:;") for text in KNOWN.values()} - {"an", "as"}
-    assert shown == {"proved", "computed"} and all(f"| {word} |" in GLOSSARY for word in shown)
+    assert shown == {"proved", "bracketed", "computed"} and all(
+        f"| {word} |" in GLOSSARY for word in shown
+    )
 
 
 def test_words_of_the_first_line_are_explained() -> None:

@@ -93,7 +93,7 @@ def test_gaussian_rounds_in_closed_form(rate: float, mu: float, rounds: int, pla
 def test_lattice_says_the_same() -> None:
     """Two ends of another engine around it."""
     run = dp.Participation("0.3")(dp.Gaussian(sigma=2) * 4) * 3
-    by_contour, by_grid = run.delta(epsilon=0.5), run.delta(epsilon=0.5, method="lattice")
+    by_contour, by_grid = run.delta(epsilon=0.5), run.delta(epsilon=0.5, method="bracket")
     assert by_contour.strength is dp.Strength.CONVERGED
     assert by_grid.lower is not None and by_grid.upper is not None
     assert by_grid.lower <= by_contour.value <= by_grid.upper

@@ -12,6 +12,7 @@ from scipy.special import ndtr, ndtri
 
 import dpacct as dp
 from dpacct.answer import Answer
+from dpacct.plan.composition import Composition
 from dpacct.vocabulary import Side, Strength
 from tests.laws.catalogue import (
     DISTINCT,
@@ -34,7 +35,9 @@ from tests.laws.catalogue import (
 )
 
 WIDEST = 2e-9
-"""Relative width of a converged bracket, at most: 1e-9 to either side."""
+"""Relative width of a converged interval, at most: 1e-9 to either side."""
+PROMISED = 1e-4
+"""What the numerics add at most to the relative width of epsilon (docs/answers.md, The promise)."""
 
 
 def is_sound(answer: Answer, *, exact: bool) -> None:
@@ -69,14 +72,17 @@ def test_every_answer_is_sound(
 
 @over(PAIRED)
 @law(data=st.data(), delta=deltas)
-def test_common_plans_converge(cell: Combination, data: st.DataObject, delta: float) -> None:
-    """Where T q >= 1 or T = 1 the exact route reaches its 1e-9, or says that it doesn't."""
+def test_common_plans_are_as_narrow_as_promised(
+    cell: Combination, data: st.DataObject, delta: float
+) -> None:
+    """Where theory leaves one number, the numerics add at most the promise's 1e-4 of epsilon."""
     plan = data.draw(cell.plans(common=True))
     answer = plan.epsilon(delta)
     assert answer.strength >= Strength.BOUND
     assert answer.side is Side.TWO_SIDED
     if cell.kind.settled or (plan.steps == 1 and cell.kind.closed):
-        assert converged(answer)
+        narrow = relative_width(answer) <= PROMISED or answer.value < 1e-3
+        assert narrow or Composition(plan.node, plan.adjacency).lower is not None
 
 
 @over(OFFERED)
@@ -118,13 +124,13 @@ def test_the_profile_is_delta(cell: Combination, data: st.DataObject, asked: lis
 
 @over(tuple(cell for cell in DISTINCT if cell.sampler is None))
 @law(data=st.data(), delta=powers(-12, -1))
-def test_compare_lists_the_strongest_first(
+def test_compare_lists_the_default_first(
     cell: Combination, data: st.DataObject, delta: float
 ) -> None:
     plan = data.draw(cell.plans(common=True))
     plan = plan.but(steps=min(plan.steps, 3))
     answers = plan.node.compare(delta=delta, adjacency=plan.adjacency)
-    assert answers[0].strength is max(answer.strength for answer in answers)
+    assert answers[0].method == plan.method
     methods = [answer.method for answer in answers]
     assert len(set(methods)) == len(methods)
     (engine,) = (answer for answer in answers if answer.method == plan.method)

@@ -53,7 +53,7 @@ def test_what_is_computed_is_inside_a_grid(
     plan = data.draw(cell.plans(common=True))
     plan = plan.hit(min(plan.steps, 1000))
     try:
-        grid = plan.delta(epsilon, "lattice")
+        grid = plan.delta(epsilon, "bracket")
     except (dp.NotCertified, dp.Unsupported):
         assume(False)
     inside(plan.delta(epsilon), grid)

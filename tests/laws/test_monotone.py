@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import dpacct as dp
 from dpacct.answer import Answer
-from dpacct.citations import LATTICE
+from dpacct.citations import BRACKET
 from dpacct.plan.node import Node
 from tests.laws.catalogue import (
     COMPOSED,
@@ -186,7 +186,7 @@ def test_a_small_step_makes_a_small_difference(
     """log delta has slope above -(1 + its own tail): a hair in epsilon is a hair in delta."""
     plan = data.draw(cell.plans(common=True))
     first, second = plan.delta(epsilon), plan.delta(epsilon * (1 + 1e-9))
-    if LATTICE in first.basis or LATTICE in second.basis:  # values are anywhere in their brackets
+    if BRACKET in first.basis or BRACKET in second.basis:  # values are anywhere in their brackets
         assert first.upper is not None and second.lower is not None
         assert second.lower <= first.upper * (1 + 1e-8) + 1e-300
     elif first.strength is second.strength:

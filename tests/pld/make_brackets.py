@@ -20,10 +20,10 @@ HERE = Path(__file__).parent / "brackets.json"
 def row(index: int) -> dict[str, object] | None:
     plan, delta = random_plan(index)
     exact = plan.epsilon(delta=delta, method="exact")
-    if str(exact.strength) != "converged" or any("lattice" in line for line in exact.basis):
+    if str(exact.strength) != "converged" or any("bracket" in line for line in exact.basis):
         return None
     started = time.process_time()
-    answer = plan.epsilon(delta=delta, method="lattice")
+    answer = plan.epsilon(delta=delta, method="bracket")
     seconds = time.process_time() - started
     assert exact.lower is not None and exact.upper is not None
     return {
@@ -31,7 +31,7 @@ def row(index: int) -> dict[str, object] | None:
         "plan": repr(plan),
         "delta": delta,
         "exact": [exact.lower, exact.value, exact.upper],
-        "lattice": [answer.lower, answer.value, answer.upper],
+        "bracket": [answer.lower, answer.value, answer.upper],
         "width": width(answer.value, answer.upper),
         "cpu": round(seconds, 3),
     }
@@ -44,7 +44,7 @@ def width(value: float, upper: float | None) -> float:
 
 
 def main() -> None:
-    random_plan(0)[0].epsilon(delta=1e-5, method="lattice")  # imports are not the lattice's time
+    random_plan(0)[0].epsilon(delta=1e-5, method="bracket")  # imports are not the lattice's time
     first, last = (int(word) for word in (sys.argv[1:] or (0, 600)))
     rows = json.loads(HERE.read_text()) if HERE.exists() else []
     rows = [row for row in rows if not first <= row["index"] < last]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import dpacct as dp
 from dpacct.plan.composition import Composition, Direction
 from dpacct.plan.node import Node
-from dpacct.plan.routes import Lattice, RouteQuestion
+from dpacct.plan.routes import Bracket, RouteQuestion
 from dpacct.pld import brackets, contour
 from dpacct.pld.compose import compose, tilted_sum, window
 from dpacct.pld.grid import GridLaw
@@ -106,10 +106,10 @@ def test_three_outcomes(p: list[str], q: list[str]) -> None:
 def test_randomised_response_is_exact() -> None:
     run = dp.RandomizedResponse(eps0=0.1) * 1000
     answer, other = (
-        run.epsilon(delta=1e-6, method="lattice"),
+        run.epsilon(delta=1e-6, method="bracket"),
         run.epsilon(delta=1e-6, method="exact"),
     )
-    assert str(answer.strength) == "converged"
+    assert str(answer.strength) == "bracketed"
     assert answer.lower is not None and answer.upper is not None
     assert answer.upper - answer.lower < 1e-10 * answer.upper
     assert answer.value == pytest.approx(other.value, rel=1e-10)
@@ -138,7 +138,7 @@ def test_brackets_hold_what_the_contour_says(row: dict[str, object]) -> None:
     plan, delta = random_plan(int(str(row["index"])))
     assert repr(plan) == row["plan"] and delta == row["delta"]
     lower, _, upper = row["exact"]  # type: ignore[misc]
-    answer = plan.epsilon(delta=delta, method="lattice")
+    answer = plan.epsilon(delta=delta, method="bracket")
     assert contains(answer, lower, upper) and width(answer.value, answer.upper) <= 1e-4
 
 
@@ -146,7 +146,7 @@ def test_all_brackets_that_were_written_down() -> None:
     """Each held the contour's interval when `make_brackets` ran, at the width and in the time promised."""
     assert len(ROWS) >= 500
     for row in ROWS:
-        (lower, _, upper), (low, _, high) = row["exact"], row["lattice"]
+        (lower, _, upper), (low, _, high) = row["exact"], row["bracket"]
         assert low <= lower * (1 + 1e-9) + 1e-11 and high >= upper * (1 - 1e-9) - 1e-11
         assert low >= lower * (1 - 1e-4) - 1e-11
         assert row["width"] <= 1e-4 and row["cpu"] <= 1.0
@@ -160,7 +160,7 @@ def test_many_point_losses_beside_one_smooth_step() -> None:
     assert once == 1.0
     order = np.argsort(points.losses)
     losses, logs = points.losses[order], points.log_p[order]
-    answer = plan.epsilon(delta=delta, method="lattice@1e-6")
+    answer = plan.epsilon(delta=delta, method="bracket@1e-6")
     assert answer.lower is not None and answer.upper is not None
 
     def truth(epsilon: float) -> float:
@@ -181,7 +181,7 @@ def test_many_point_losses_beside_one_smooth_step() -> None:
 def test_rare_hits_are_resolved() -> None:
     """T q < 1: no contour did. Truth: the chance of one hit and of two, to 1e-8 of delta."""
     run = dp.Poisson("1e-5")(dp.Gaussian(sigma="0.5")) * 1000
-    answer = run.epsilon(delta=1e-8, method="lattice")
+    answer = run.epsilon(delta=1e-8, method="bracket")
     assert answer.lower is not None and answer.upper is not None
     assert 0.468 < answer.lower <= answer.upper < 0.4683
     assert (answer.upper - answer.lower) / answer.upper < 1e-4
@@ -213,10 +213,10 @@ def test_tiny_losses_keep_their_digits(
 def test_rare_hits_are_narrow(sigma: float, rate: str, count: int, delta: str) -> None:
     """Brackets of 1e-6 by the lattice, and at a tenth of that they agree."""
     run = dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * count
-    answer = run.epsilon(delta=delta, method="lattice@1e-6")
+    answer = run.epsilon(delta=delta, method="bracket@1e-6")
     assert answer.lower is not None and answer.upper is not None
     assert 0.0 <= answer.upper - answer.lower <= 1.01e-6 * answer.upper
-    finer = run.epsilon(delta=delta, method="lattice@1e-7")
+    finer = run.epsilon(delta=delta, method="bracket@1e-7")
     assert finer.lower is not None and finer.upper is not None
     assert answer.lower <= finer.upper and finer.lower <= answer.upper
 
@@ -225,10 +225,10 @@ def test_rare_hits_are_narrow(sigma: float, rate: str, count: int, delta: str) -
 def test_a_million_steps(sigma: float) -> None:
     run = dp.Poisson("0.001")(dp.Gaussian(sigma=sigma)) * 10**6
     few = dp.Poisson("0.001")(dp.Gaussian(sigma=sigma)) * 1000
-    less = calls(lambda: few.epsilon(delta=1e-6, method="lattice"))
-    assert calls(lambda: run.epsilon(delta=1e-6, method="lattice")) < 6 * less
-    assert memory(lambda: run.epsilon(delta="1.1e-6", method="lattice")) < 4e7  # bytes
-    answer = run.epsilon(delta=1e-6, method="lattice")
+    less = calls(lambda: few.epsilon(delta=1e-6, method="bracket"))
+    assert calls(lambda: run.epsilon(delta=1e-6, method="bracket")) < 6 * less
+    assert memory(lambda: run.epsilon(delta="1.1e-6", method="bracket")) < 4e7  # bytes
+    answer = run.epsilon(delta=1e-6, method="bracket")
     exact = run.epsilon(delta=1e-6, method="exact")
     assert exact.lower is not None and exact.upper is not None
     assert answer.lower is not None and answer.upper is not None
@@ -244,8 +244,8 @@ def test_a_plan_too_large_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not result.resolved
     assert log_delta(1.0, result.lower) >= math.log(1e-5) >= log_delta(1.0, result.upper)
     run = dp.Poisson("0.01")(dp.Gaussian(sigma=10)) * 10**6
-    answer = run.epsilon(delta=1e-5, method="lattice")
-    assert str(answer.strength) == "bound"
+    answer = run.epsilon(delta=1e-5, method="bracket")
+    assert str(answer.strength) == "bracketed"
     assert answer.lower is not None and answer.upper is not None
     assert answer.upper - answer.lower > 1e-4 * answer.upper
 
@@ -285,17 +285,17 @@ def test_questions_all_have_answers_without_a_contour() -> None:
 
 
 def test_what_has_no_pair_is_refused() -> None:
-    with pytest.raises(dp.Unsupported, match=r"lattice.* needs a dominating pair"):
-        dp.ZCDP(rho=1).epsilon(delta=1e-5, method="lattice")
+    with pytest.raises(dp.Unsupported, match=r"bracket.* needs a dominating pair"):
+        dp.ZCDP(rho=1).epsilon(delta=1e-5, method="bracket")
 
 
 def test_open_failures_are_part_of_delta() -> None:
     run: Node = dp.ApproxDP(epsilon="0.1", delta="1e-7") * 10
-    assert run.epsilon(delta=1e-7, method="lattice").value == math.inf
-    answer = run.delta(epsilon=1.0, method="lattice")
+    assert run.epsilon(delta=1e-7, method="bracket").value == math.inf
+    answer = run.delta(epsilon=1.0, method="bracket")
     assert float(answer) == pytest.approx(1e-6, rel=1e-3)
     plan = Composition(run, dp.Adjacency.ADD_REMOVE)
-    fine = Lattice(width=1e-6).answer(plan, RouteQuestion(False, 0.3))
+    fine = Bracket(width=1e-6).answer(plan, RouteQuestion(False, 0.3))
     assert fine.lower is not None and fine.upper is not None and fine.upper - fine.lower < 1e-6
 
 
@@ -328,7 +328,7 @@ def test_losses_with_next_to_no_q_mass_are_not_set_apart(rate: str, delta: str) 
     Truth: one step in closed form, the rate times delta of the Gaussian at the loss before sampling.
     """
     step = dp.Poisson(rate)(dp.Gaussian(sigma="0.07526"))
-    lattice = step.epsilon(delta=delta, method="lattice")
+    lattice = step.epsilon(delta=delta, method="bracket")
     assert lattice.lower is not None and lattice.upper is not None
     with mpmath.workdps(60):
         mu = 1 / mpmath.mpf("0.07526")

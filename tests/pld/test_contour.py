@@ -605,7 +605,7 @@ def test_a_law_below_every_float_is_left_to_a_grid() -> None:
     """Its rule has no node: the largest of none once was a crash."""
     plan = dp.Poisson("0.2777")(dp.Laplace(b="0.006769")) * 3
     by_line, by_grid = (
-        plan.epsilon(delta="2.667e-53", method=word) for word in ("exact", "lattice")
+        plan.epsilon(delta="2.667e-53", method=word) for word in ("exact", "bracket")
     )
     assert by_line.lower is not None and by_line.upper is not None
     assert by_grid.lower is not None and by_grid.upper is not None

@@ -50,7 +50,7 @@ def test_one_client_coin_around_fifty_local_steps() -> None:
     for epsilon in (20.0, 30.0):
         draws = 0.1 * np.maximum(-np.expm1(epsilon - log_ratio), 0.0)
         error = float(draws.std()) / 1e3
-        lower, upper = ends(run.delta(epsilon=epsilon, method="lattice"))
+        lower, upper = ends(run.delta(epsilon=epsilon, method="bracket"))
         assert lower - 5 * error - 1e-6 <= float(draws.mean()) <= upper + 5 * error + 1e-6
 
 
@@ -187,7 +187,7 @@ def test_deeper_nests() -> None:
 def test_open_failures_inside() -> None:
     """A failure under the coin: its mass is the coin's share of it."""
     run = dp.Poisson("0.25")(dp.ApproxDP(epsilon="0.1", delta="1e-6") * 4)
-    lower, upper = ends(run.delta(epsilon=3.0, method="lattice"))
+    lower, upper = ends(run.delta(epsilon=3.0, method="bracket"))
     exact = 0.25 * -math.expm1(4.0 * math.log1p(-1e-6))
     assert lower <= exact <= upper and upper <= exact * (1 + 1e-4)
 

@@ -50,7 +50,7 @@ def test_two_kinds_of_two_values_are_the_sum_over_all_pairs(
 def test_sampled_whole_numbers_have_nine_digits() -> None:
     """A bracket of 1e-4 in half a second, while no line was seen to end."""
     plan = dp.Poisson("0.004326")(dp.DiscreteGaussian(scale="0.8186")) * 2671
-    answer, lattice = plan.delta("1.835", method="exact"), plan.delta("1.835", method="lattice")
+    answer, lattice = plan.delta("1.835", method="exact"), plan.delta("1.835", method="bracket")
     assert answer.lower is not None and answer.upper is not None
     assert lattice.lower is not None and lattice.upper is not None
     assert lattice.lower <= answer.lower < answer.upper <= lattice.upper
@@ -72,7 +72,7 @@ def test_light_atoms_between_heavy_ones_come_back_within_a_period(
 ) -> None:
     """Of 129 places in a period none saw it: 1e-5 too large with 1e-12 claimed."""
     answer = plan.delta(epsilon, method="exact")
-    lattice = plan.delta(epsilon, method="lattice")
+    lattice = plan.delta(epsilon, method="bracket")
     assert answer.lower is not None and answer.upper is not None
     assert lattice.lower is not None and lattice.upper is not None
     assert lattice.lower <= answer.upper and answer.lower <= lattice.upper

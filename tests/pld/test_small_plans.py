@@ -27,7 +27,7 @@ def within(part: Part, epsilon: str, method: str) -> dp.Answer:
 
 
 @pytest.mark.parametrize("index", range(40))
-@pytest.mark.parametrize("method", ["exact", "lattice"])
+@pytest.mark.parametrize("method", ["exact", "bracket"])
 def test_ends_hold_the_truth(index: int, method: str) -> None:
     draw = np.random.default_rng((SEED, index))
     with mpmath.workdps(DIGITS):
@@ -46,7 +46,7 @@ def test_ends_hold_the_truth(index: int, method: str) -> None:
             assert upper == mpmath.inf or delta(part, mpmath.nstr(upper, 40)) <= least * (1 + 1e-40)
 
 
-@pytest.mark.parametrize("method", ["auto", "exact", "lattice"])
+@pytest.mark.parametrize("method", ["auto", "exact", "bracket"])
 def test_a_failure_that_decides_alone(method: str) -> None:
     """Nearly all of this delta is an open failure: its rounding was charged to nobody."""
     run = dp.Poisson("0.03737")(dp.ApproxDP(epsilon="0.4544", delta="1.674e-8")) * 2
@@ -62,7 +62,7 @@ def test_a_failure_that_decides_alone(method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "within"), [("auto", 1e-11), ("exact", 1e-12), ("lattice", 1e-12)]
+    ("method", "within"), [("auto", 1e-11), ("exact", 1e-12), ("bracket", 1e-12)]
 )
 def test_an_epsilon_next_to_the_largest_loss(method: str, within: float) -> None:
     """Truth 1.49999999992692."""

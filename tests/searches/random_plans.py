@@ -13,11 +13,13 @@ Streams: `exact` (the fast method), `auto` (proofs where they are quick), `neste
 runs). `drawn(stream, n)` is case n, `judged(case)` repeats it, and `smaller(case)` looks for a simpler plan
 that fails alike.
 
-An answer is judged by outside truth where there is one (tests/searches/truths.py: closed forms in 50 digits,
-a lattice that shares no code with dpacct), and by laws everywhere: ends enclose the value; delta read at
-either end of epsilon gives the target back; a more private plan costs no more; another method's interval
-meets this one; the order of parts is nothing. It crashes where it fails with anything but a sentence of
-dpacct's own, warns, or has nan for a number; it is over budget above 5 s of CPU or 2 GB for one question.
+The promise: every answer is inside, lower end <= truth <= upper end (docs/answers.md); how wide it is gets
+counted and is no fault. An answer is judged by outside truth where there is one (tests/searches/truths.py:
+closed forms in 50 digits, a lattice that shares no code with dpacct), and by laws everywhere: ends enclose
+the value; delta read at either end of epsilon gives the target back; a more private plan costs no more;
+another method's interval meets this one; the order of parts is nothing. It crashes where it fails with
+anything but a sentence of dpacct's own, warns, or has nan for a number; it is over budget above 5 s of CPU or
+2 GB for one question.
 
 Most plans take milliseconds, and a few take nearly all of the time. So one plan in 250 of `exact`, one in 50
 of `auto` and every one of `nested` is judged in full, whatever it takes; any other is set aside when its
@@ -220,7 +222,7 @@ def _law(
             if least * _NEARLY > high or low * _NEARLY > most:
                 raise Wrong(f"[{low!r}, {high!r}], and in another order [{least!r}, {most!r}]")
     elif case.law == "other method" and case.method != "rdp":
-        words = ["rdp"] * 3 + ["lattice"] * 6 + ["exact" if case.method == "auto" else "auto"]
+        words = ["rdp"] * 3 + ["bracket"] * 6 + ["exact" if case.method == "auto" else "auto"]
         method = str(draw.choice(words))
         with _refused(verdict):
             least, most, _ = ask(replace(case, method=method))

@@ -527,7 +527,7 @@ def spoken(method: str) -> str:
     >>> spoken("clt"), spoken("rdp")
     ('the central limit', 'RDP')
     """
-    return f"the {method_name(method)}" if method in ("clt", "lattice") else method_name(method)
+    return f"the {method_name(method)}" if method in ("clt", "bracket") else method_name(method)
 
 
 def _verb(strength: Strength) -> str:

@@ -64,7 +64,7 @@ METHODS = {
     "exact": ("exact", LOOKS[0]),
     "certified": ("certified", LOOKS[0]),
     "auto": ("strongest", LOOKS[0]),
-    "lattice": ("lattice", LOOKS[5]),
+    "bracket": ("bracket", LOOKS[5]),
     "rdp": ("RDP", LOOKS[1]),
     "rdp-mironov": ("RDP, Mironov's conversion", LOOKS[4]),
     "clt": ("central limit", LOOKS[2]),
@@ -76,6 +76,7 @@ METHODS = {
 
 LINES: dict[Strength, Any] = {
     Strength.PROVED: "-",
+    Strength.BRACKETED: "-",
     Strength.CONVERGED: "-",
     Strength.BOUND: (0, (7, 1.5, 1.5, 1.5)),
     Strength.PUBLISHED: (0, (1.2, 1.6)),
@@ -209,8 +210,8 @@ def plot_line(
         y: the vertical values; nan leaves a gap.
         label: its name in the legend; an estimate is called one.
         look: its colour and marker.
-        strength: "proved", "converged", "bound", "published", "estimate" or "refuted"; or that of
-            each value, and then the dashes change along the line.
+        strength: "proved", "bracketed", "converged", "bound", "published", "estimate" or "refuted"; or
+            that of each value, and then the dashes change along the line.
         markers: about how many markers; 0 for none.
         more: anything else that matplotlib's `plot` takes.
     """

@@ -66,7 +66,7 @@ def test_every_reader_tells_the_looks_apart(eye: str) -> None:
 
 
 def test_compared_methods_look_different() -> None:
-    compared = ("exact", "lattice", "rdp", "rdp-mironov", "clt", "dp_fed_ls.theorem1")
+    compared = ("exact", "bracket", "rdp", "rdp-mironov", "clt", "dp_fed_ls.theorem1")
     assert len({look_of(name) for name in compared}) == len(compared)
 
 
