@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from dpacct import Adjacency, Gaussian, InvalidArgument, Laplace, Node, Staircase, calibrate
@@ -23,8 +22,9 @@ _NAME = "dpacct LocalNoise"
 class LocalNoise:
     """A mod for `ClientApp(mods=[...])`: what leaves the device is (epsilon, delta)-DP over `rounds`.
 
-    Releases are counted in the client's context, and one more than `rounds` is refused. Replies to
-    evaluation that carry no arrays pass: their metrics are not made private.
+    Releases are counted in the client's context, and one more than `rounds` is refused. Only the update is
+    made private: a reply with any other number, such as a loss or a count of samples, is refused unless
+    `allow` has its name. What is allowed is public.
 
     The update is clipped, in the l2 norm for "gaussian", the l1 norm for "laplace", and each number
     to [-clip, clip] for "staircase" (whose cost grows with the number of parameters: for small
@@ -48,6 +48,7 @@ class LocalNoise:
         noise: str = "gaussian",
         rounds: int = 1,
         adjacency: Adjacency | str = Adjacency.REPLACE_ONE,
+        allow: Collection[str] = (),
         rng: Any = None,
     ) -> None:
         if noise not in NOISES:
@@ -63,6 +64,10 @@ class LocalNoise:
         self.clip, self.epsilon, self.delta = clip, epsilon, delta
         self.noise, self.rounds = noise, count("rounds", rounds)
         self.adjacency = Adjacency.parse(adjacency)
+        if isinstance(allow, str):
+            message = f"allow must be a list of names, got the text {allow!r:.40}"
+            raise InvalidArgument(message, argument="allow")
+        self.allow = frozenset(allow)
         self._rng = rng
         self._units: dict[int, float] = {}
 
@@ -129,15 +134,10 @@ class LocalNoise:
         import numpy as np
 
         kept, count = self.clipped(update), update.size
-        rng = np.random.default_rng(secrets.randbits(128) if self._rng is None else self._rng)
-        if self._rng is not None:
-            self._rng = rng  # a seed, given for a test, starts one stream
-        if self.noise == "gaussian":
-            return kept + rng.normal(0.0, self.scale(count), count)
-        if self.noise == "laplace":
-            return kept + rng.laplace(0.0, self.scale(count), count)
-        steps = Staircase(eps0=self.unit(count)).sample(count, rng=rng)
-        return kept + self.sensitivity * np.asarray(steps, dtype=np.float64)
+        if self._rng is not None:  # a seed, given for a test, starts one stream
+            self._rng = np.random.default_rng(self._rng)
+        mechanism = _BUILDS[self.noise](self.unit(count))
+        return kept + self.sensitivity * mechanism.sample(count, rng=self._rng)
 
     def __call__(self, msg: Any, ctxt: Any, call_next: Callable[[Any, Any], Any]) -> Any:
         """Run the app, and answer with its update clipped and noisy; an error where that can't be."""
@@ -148,7 +148,12 @@ class LocalNoise:
         if not evaluation and self._used(ctxt) >= self.rounds:
             return self._refusal(msg, f"the budget was for {self.rounds} rounds, and is used up")
         reply = call_next(msg, ctxt)
-        if reply.has_error() or (evaluation and not reply.content.array_records):
+        if reply.has_error():
+            return reply
+        untold = self._unallowed(reply)
+        if untold:
+            return self._refusal(msg, untold)
+        if evaluation and not reply.content.array_records:
             return reply
         reason = _wrong(msg, reply)
         if reason:
@@ -173,6 +178,19 @@ class LocalNoise:
         reply.content[key] = app.ArrayRecord(arrays)
         return reply
 
+    def _unallowed(self, reply: Any) -> str:
+        """Return what the reply tells beside the update without leave; empty if it tells nothing."""
+        content = reply.content
+        for records in (content.metric_records, content.config_records):
+            for where, record in records.items():
+                for name in record:
+                    if name not in self.allow:
+                        told = (
+                            f"{name!r} of the record {where!r} would leave the device unprotected"
+                        )
+                        return f"{said}: leave it out, or allow it by name, allow=[{name!r}]"
+        return ""
+
     def _used(self, ctxt: Any) -> int:
         """Rounds in which this client released something."""
         held = ctxt.state.config_records
@@ -196,7 +214,7 @@ def _wrong(msg: Any, reply: Any) -> str:
     return "" if list(sent) == list(back) else "the reply's arrays must be named as they were sent"
 
 
-_BUILDS: dict[str, Callable[[float], Node]] = {
+_BUILDS: dict[str, Callable[[float], Gaussian | Laplace | Staircase]] = {
     "gaussian": lambda sigma: Gaussian(sigma=sigma),
     "laplace": lambda b: Laplace(b=b),
     "staircase": lambda eps0: Staircase(eps0=eps0),

@@ -10,7 +10,9 @@ All that is asked of the source is a uniform whole number below n.
 
 from __future__ import annotations
 
+import hashlib
 import math
+import secrets
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -23,18 +25,88 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Numbers = NDArray[np.float64]
+
 Shape = int | tuple[int, ...] | None
 """The shape of a draw: a count, a tuple, or None for a single number."""
 
 
-def generator(rng: object) -> np.random.Generator:
-    """A NumPy generator, made from a seed, or from the system's entropy for None."""
+class Keystream:
+    """Random numbers of SHAKE-256 under a secret key: who has not the key cannot predict one of them.
+
+    NumPy's generators can be: PCG64's state follows from a few of its outputs, and with it all noise, past
+    and to come. The methods are those of `numpy.random.Generator` that are used here.
+    """
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._key = secrets.token_bytes(32) if key is None else key
+        self._calls = 0
+
+    def _words(self, count: int) -> NDArray[np.uint64]:
+        """The next `count` words of 64 bits; each call hashes the key with a number of its own."""
+        import numpy as np
+
+        self._calls += 1
+        text = self._key + self._calls.to_bytes(8, "little")
+        return np.frombuffer(hashlib.shake_256(text).digest(8 * count), dtype="<u8")
+
+    def _uniform(self, size: Shape) -> Numbers:
+        """Uniform numbers in (0, 1] from all 64 bits, so that tails reach -log(2^-64) = 44."""
+        import numpy as np
+
+        words = self._words(_count(size)).astype(np.float64)
+        return _shaped((words + 1.0) * 2.0**-64, size)
+
+    def random(self, size: Shape = None) -> Numbers:
+        """Uniform numbers in [0, 1)."""
+        import numpy as np
+
+        words = (self._words(_count(size)) >> np.uint64(11)).astype(np.float64)
+        return _shaped(words * 2.0**-53, size)
+
+    def normal(self, mean: float, scale: float, size: Shape) -> Numbers:
+        """Normal numbers (Box and Muller 1958)."""
+        import numpy as np
+
+        radius = np.sqrt(-2.0 * np.log(self._uniform(size)))
+        numbers: Numbers = mean + scale * radius * np.cos(2.0 * np.pi * self.random(size))
+        return numbers
+
+    def laplace(self, mean: float, scale: float, size: Shape) -> Numbers:
+        """Laplace numbers: a fair sign and an exponential size."""
+        import numpy as np
+
+        sign = np.where(self.random(size) < 0.5, -1.0, 1.0)
+        numbers: Numbers = mean - scale * sign * np.log(self._uniform(size))
+        return numbers
+
+    def geometric(self, p: float, size: Shape) -> NDArray[np.int64]:
+        """The trials up to the first success, at least 1, by inversion."""
+        import numpy as np
+
+        trials = np.ceil(np.log(self._uniform(size)) / np.log1p(-p))
+        whole: NDArray[np.int64] = np.maximum(trials, 1.0).astype(np.int64)
+        return whole
+
+
+def _count(size: Shape) -> int:
+    return math.prod(size) if isinstance(size, tuple) else 1 if size is None else size
+
+
+def _shaped(numbers: Numbers, size: Shape) -> Numbers:
+    return numbers.reshape(() if size is None else size)
+
+
+def generator(rng: object) -> Keystream | np.random.Generator:
+    """A source of noise: a fresh secret key for None; a seed or a NumPy generator only for simulation."""
     import numpy as np
 
-    if rng is None or (isinstance(rng, int) and not isinstance(rng, bool) and rng >= 0):
-        return np.random.default_rng(rng)
-    if isinstance(rng, np.random.Generator):
+    if rng is None:
+        return Keystream()
+    if isinstance(rng, Keystream | np.random.Generator):
         return rng
+    if isinstance(rng, int) and not isinstance(rng, bool) and rng >= 0:
+        return np.random.default_rng(rng)
     message = f"rng must be a numpy Generator, a seed >= 0, or None, got {shown(rng)}"
     raise InvalidArgument(message, argument="rng")
 

@@ -300,16 +300,28 @@ def test_a_client_releases_in_so_many_rounds_and_no_more() -> None:
     assert not answered(mod, zeros, zeros).has_error()  # another client
 
 
-def test_evaluation_passes_without_arrays_only() -> None:
-    mod = LocalNoise(1.0, 2.0, DELTA)
-    content = RecordDict({"arrays": ArrayRecord({"w": Array(np.zeros(3))})})
-    message = Message(content, dst_node_id=1, message_type="evaluate")
-    metrics = RecordDict({"metrics": MetricRecord({"loss": 1.0})})
-    for _ in range(2):
-        reply = mod(message, context(), lambda m, _: Message(metrics, reply_to=m))
+def test_nothing_but_the_update_leaves_unless_it_is_allowed_by_name() -> None:
+    """A loss or a count beside a private update is read by the server as it is."""
+    zeros = np.zeros(3)
+    sending = {"arrays": ArrayRecord({"w": Array(zeros)})}
+    for kind in ("train", "evaluate"):
+        message = Message(RecordDict(sending), dst_node_id=1, message_type=kind)
+        beside = {"metrics": MetricRecord({"loss": 1.0, "num-examples": 7})}
+        content = RecordDict(sending | beside if kind == "train" else beside)
+
+        def app(m: Message, _: Any, content: RecordDict = content) -> Message:
+            return Message(content, reply_to=m)
+
+        for allow, named in (((), "'loss'"), (["loss"], "'num-examples'")):
+            reply = LocalNoise(1.0, 2.0, DELTA, allow=allow)(message, context(), app)
+            assert reply.has_error() and f"{named} of the record 'metrics'" in reply.error.reason
+        reply = LocalNoise(1.0, 2.0, DELTA, allow=["loss", "num-examples"])(message, context(), app)
         assert not reply.has_error() and reply.content.metric_records["metrics"]["loss"] == 1.0
     leaking = RecordDict({"a": ArrayRecord({"v": Array(np.ones(3))})})
+    mod = LocalNoise(1.0, 2.0, DELTA)
     assert mod(message, context(), lambda m, _: Message(leaking, reply_to=m)).has_error()
+    with pytest.raises(dp.InvalidArgument, match="allow must be a list of names"):
+        LocalNoise(1.0, 2.0, DELTA, allow="loss")
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -1,5 +1,6 @@
 """Noise samplers: goodness of fit, exact coins, and what is refused."""
 
+import hashlib
 import math
 import random
 from collections import Counter
@@ -9,15 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 from mpmath import mp, mpf
-from scipy import special
+from scipy import special, stats
 
 import dpacct as dp
 from dpacct.mechanisms.draw import (
+    Keystream,
     below,
     coin,
     enclosed_coin,
     exponential_coin,
+    generator,
     honesty,
+    laplace,
+    normal,
+    staircase,
 )
 from dpacct.mechanisms.laws.staircase import height
 
@@ -80,6 +86,31 @@ def test_laplace() -> None:
     below_zero = 0.5 * np.exp(np.minimum(drawn, 0) / 2)
     truth = np.where(drawn < 0, below_zero, 1 - 0.5 * np.exp(-np.maximum(drawn, 0) / 2))
     assert kolmogorov(drawn, truth) > LEAST
+
+
+def test_noise_without_a_seed_is_of_a_keyed_cryptographic_generator() -> None:
+    """PCG64's state follows from its outputs, and with it all other noise."""
+    key = bytes(range(32))
+    draws = (
+        (lambda: normal(2.0, 40_000, Keystream(key)), lambda x: special.ndtr(x / 2)),
+        (lambda: laplace(1.0, 40_000, Keystream(key)), lambda x: stats.laplace.cdf(x)),
+        (
+            lambda: staircase(0.2, 0.9, 40_000, Keystream(key)),
+            lambda x: staircase_below(x, 0.2, 0.9),
+        ),
+    )
+    for draw, share in draws:
+        drawn = draw()
+        assert np.array_equal(drawn, draw())  # the key decides
+        drawn.sort()
+        assert kolmogorov(drawn, share(drawn)) > LEAST
+        assert kolmogorov(drawn, share(drawn * 1.2)) < LEAST
+    source = Keystream(key)
+    words = [hashlib.shake_256(key + n.to_bytes(8, "little")).digest(16) for n in (1, 2)]
+    assert [source._words(2).tobytes() for _ in words] == words
+    assert isinstance(generator(None), Keystream)
+    assert normal(1.0, 4, None).tolist() != normal(1.0, 4, None).tolist()
+    assert normal(1.0, (2, 3), None).shape == (2, 3) and normal(1.0, None, None).shape == ()
 
 
 @pytest.mark.parametrize("rng", [11, np.random.default_rng(5)], ids=["seed", "generator"])
