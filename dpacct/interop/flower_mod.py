@@ -185,7 +185,7 @@ class LocalNoise:
             for where, record in records.items():
                 for name in record:
                     if name not in self.allow:
-                        told = (
+                        said = (
                             f"{name!r} of the record {where!r} would leave the device unprotected"
                         )
                         return f"{said}: leave it out, or allow it by name, allow=[{name!r}]"

@@ -32,8 +32,10 @@ delta = 1e-3
 [run]
 seed = 0
 """
-EVERYONE = {"scheme": "none", "rounds": 4, "clip": 1.0, "delta": 1e-3}
+EVERYONE = {"scheme": "none", "rounds": 4}
+VOTES = {**EVERYONE, "delta": 1e-3}
 COINS = {"scheme": "poisson", "rate": 0.5, "rounds": 4, "clip": 1.0, "delta": 1e-3}
+AGENTS = {"epochs": 2, "batch_size": 5, "learning_rate": 0.1}
 MEMBERS = (
     {"epsilon": 1.6, "noise": {"name": "gaussian", "clip": 1.0, "multiplier": 2.0}},
     {"epsilon": 0.2, "noise": {"name": "laplace", "clip": 1.0, "b": 9.0}},
@@ -58,12 +60,15 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "dp_fedsam_topk": {"algorithm": {"name": "dp_fedsam_topk", "rho": 0.1, "keep": 0.4}},
     "fed_smp": {"algorithm": {"name": "fed_smp", "follow": True}},
     "blur": {"algorithm": {"name": "blur", "keep": 0.5}},
-    "prifedsync": {"algorithm": {"name": "prifedsync", "steps": 3}, "privacy": COINS},
-    "adam": {
-        "algorithm": {"name": "prifedsync", "steps": 3},
+    "prifedsync": {
+        "algorithm": {"name": "prifedsync", "sigma": 1.0, "steps": 3},
         "privacy": COINS,
-        "local.optimiser": "adam",
-        "local.learning_rate": 0.01,
+        "local": {"batch_size": 5, "learning_rate": 0.1},
+    },
+    "adam": {
+        "algorithm": {"name": "prifedsync", "sigma": 1.0, "steps": 3},
+        "privacy": COINS,
+        "local": {"batch_size": 5, "learning_rate": 0.01, "optimiser": "adam"},
     },
     "udp_fl": {
         "algorithm": {
@@ -75,16 +80,18 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         },
         "privacy": EVERYONE,
         "clients": MEMBERS,
-        "local.learning_rate": 0.5,
+        "local": {"learning_rate": 0.005},
     },
     "shuffled": {
         "algorithm": {"name": "udp_fl", "sample_rate": 0.25, "connect": 1, "shuffle": True},
         "privacy": EVERYONE,
         "clients": MEMBERS[:1],
+        "local": {"learning_rate": 0.1},
     },
     "pate_fl": {
         "algorithm": {"name": "pate_fl", "sigma": 5.0, "student_steps": 20},
-        "privacy": EVERYONE,
+        "privacy": VOTES,
+        "local": AGENTS,
     },
     "self_training": {
         "algorithm": {
@@ -94,7 +101,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             "queries": 25,
             "self_training": True,
         },
-        "privacy": EVERYONE,
+        "privacy": VOTES,
+        "local": AGENTS,
     },
     "screened": {
         "algorithm": {
@@ -105,15 +113,18 @@ SYSTEMS: dict[str, dict[str, Any]] = {
             "student_steps": 20,
             "vat": 1.0,
         },
-        "privacy": EVERYONE,
+        "privacy": VOTES,
+        "local": AGENTS,
     },
     "adapted": {
         "algorithm": {"name": "pate_fl", "sigma": 5.0, "student_steps": 20, "adapt": 0.5},
-        "privacy": EVERYONE,
+        "privacy": VOTES,
+        "local": AGENTS,
     },
     "knn_fl": {
         "algorithm": {"name": "knn_fl", "sigma": 5.0, "neighbours": 3, "student_steps": 20},
-        "privacy": EVERYONE,
+        "privacy": VOTES,
+        "local": {},
     },
 }
 

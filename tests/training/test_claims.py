@@ -12,9 +12,11 @@ import pytest
 import torch
 
 import dpacct as dp
+from dpacct.proof import effort
 from dpacct_training.claims import HELD, MEASURES, NOT_HELD, UNDECIDED, VariantClaim, interval
 from dpacct_training.cli.main import main
 from dpacct_training.cli.run import change
+from dpacct_training.engines import InProcess
 from dpacct_training.experiment import Experiment, prepare
 from dpacct_training.measures import _MEASURED, landscape, measured
 from dpacct_training.replicate import (
@@ -300,22 +302,51 @@ FULL = [
 ]
 
 
+SAMPLES = {"mnist": 60_000, "cifar10": 50_000}
+"""Training samples of what the commands name and registries have."""
+
+
+class AtItsFirstRoundError(Exception):
+    pass
+
+
+class Waiting(InProcess):
+    """Ends a run where its clients would begin to train."""
+
+    def __init__(self) -> None:
+        pass
+
+    def ask(self, tasks: Any) -> Any:
+        raise AtItsFirstRoundError
+
+    def close(self) -> None:
+        pass
+
+
 @pytest.mark.parametrize(("name", "words"), FULL)
-def test_the_full_size_commands_are_well_formed(name: str, words: str) -> None:
-    """Each prepares a run, on made-up data of the same shape."""
+def test_the_full_size_commands_run_to_their_first_round(
+    name: str, words: str, tmp_path: Path
+) -> None:
+    """On made-up data of the same shape: nothing that a ledger refuses, no more samples than there are."""
     path, *options = shlex.split(words)
     changes = dict(change(word) for word in options if word != "--set")
     assert options.count("--set") == len(changes) == len(options) / 2
     experiment = Experiment.read(ROOT / path)
     first = experiment.changed({**combinations(experiment)[0], **changes})
     data = first.sections["data"]
-    made = {k: data[k] for k in ("clients", "partition", "public") if k in data}
+    if data["name"] in SAMPLES:
+        taken = data.get("train", 0) + data.get("validation", 0)
+        assert max(taken, data["clients"]) <= SAMPLES[data["name"]], taken
+    made = {k: data[k] for k in ("clients", "partition", "concentration", "public") if k in data}
     side = 32 if data["name"] in ("cifar10", "svhn") else 28
     made |= {"name": "synth", "samples": 4 * data["clients"] + 600, "validation": 500}
     made |= {"side": side, "classes": 10}
-    prepared = prepare(replace(first, sections={**first.sections, "data": made}))
-    assert prepared.cohort.clients == data["clients"]
-    assert prepared.setting.model.dimension > 7000
+    with effort.allowance(0.0):
+        prepared = prepare(replace(first, sections={**first.sections, "data": made}))
+        assert prepared.cohort.clients == data["clients"]
+        assert prepared.setting.model.dimension > 7000
+        with pytest.raises(AtItsFirstRoundError):
+            Session(prepared, tmp_path, engine=Waiting()).finish()
 
 
 def test_every_paper_says_what_does_not_fit() -> None:

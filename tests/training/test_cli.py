@@ -1,6 +1,7 @@
 """The command: what it writes, what it refuses, and how it ends."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,6 +22,7 @@ from dpacct_training.run import Session
 from dpacct_training.sweep import combinations, means, sweep
 from tests.structure.project import ROOT
 from tests.training.experiments import GIVEN_NOISE, TEXT
+from tests.training.laws import Lossy, hosts
 
 EXPERIMENTS = sorted((ROOT / "training" / "experiments").glob("*.toml"))
 
@@ -72,6 +74,18 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
     # once more: it is over, and says the same
     assert main(["run", str(toml), "--out", str(folder), "--quiet"]) == 0
     assert capsys.readouterr().out == out
+
+
+@pytest.mark.usefixtures("bare_reports")
+def test_missing_answers_are_in_the_last_line_and_the_exit_code(
+    toml: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lossy = lambda self, prepared, folder: Lossy(hosts(prepared))  # noqa: E731
+    monkeypatch.setattr(engines.EngineSetting, "start", lossy)
+    assert main(["run", str(toml), "--out", str(toml.parent / "lossy"), "--quiet"]) == 11
+    assert re.search(
+        r"epsilon \S+, \d+ of \d+ answers are missing \(\d+ no answer\): ", capsys.readouterr().out
+    )
 
 
 @pytest.mark.usefixtures("bare_reports")
@@ -346,7 +360,15 @@ def test_the_guide_names_what_trains() -> None:
 
 def test_a_client_of_its_own_kind(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """[[client]] in the file: mechanisms by name, own budgets, and a report about the worst of them."""
-    text = TEXT.replace('"dp_fed_ls"', '"udp_fl"').replace("clip = 0.3\nepsilon = 8\n", "")
+    text = TEXT.replace('"dp_fed_ls"', '"udp_fl"')
+    for line in (
+        "clip = 0.3\n",
+        "epsilon = 8\n",
+        "delta = 1e-3\n",
+        "epochs = 2\n",
+        "batch_size = 4\n",
+    ):
+        text = text.replace(line, "")
     text += """
 [[client]]
 epsilon = 2.0

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -183,7 +184,7 @@ def test_the_paper_s_noise_by_its_theorem() -> None:
             delta="clients^-1.1",
             noise="dp_fed_ls.theorem1",
         )
-        assert c.multiplier() * 0.3 == pytest.approx(nu, rel=1e-9)
+        assert nu <= c.multiplier() * 0.3 * (1 + 1e-9) <= nu * (1 + 1e-6)  # up, in seven digits
 
 
 @given(st.floats(1e-6, 1e6), st.floats(1e-3, 1e3))
@@ -407,7 +408,7 @@ def test_theorems_and_inner_noise_are_as_printed() -> None:
         system("dp_fed_ls", privacy__noise=noise, privacy__epsilon=30.0)
         for noise in ("as-printed", "dp_fed_ls.theorem2")
     )
-    assert by_theorem.plan == named.plan
+    assert by_theorem.plan == replace(named.plan, enforced=False)
     for name in ("prifedsync", "pate_fl"):
         assert system(name, privacy__noise="as-printed").plan.mark == system(name).plan.mark
 

@@ -261,6 +261,38 @@ def shares_of_one_stream(patch: Patch) -> None:
     patch.setattr(Host, "site", site)
 
 
+def records_over_the_batch_that_came(patch: Patch) -> None:
+    """The realised batch, a secret, in place of the expected one."""
+    batches = Site.record_batches
+
+    def rescaled(self: Site, records: Any, steps: int) -> Any:
+        for x, y, taken in batches(self, records, steps):
+            expected = torch.tensor([float(r.rate * self.samples) for r in records])
+            yield x, y, taken * (expected / taken.sum(1).clamp(min=1.0))[:, None]
+
+    patch.setattr(Site, "record_batches", rescaled)
+
+
+def coins_five_percent_too_often(patch: Patch) -> None:
+    def often(self: Plan, round: int, keys: Keys) -> Sample:
+        rate = self.cohort.rate * Fraction(21, 20)
+        return poisson(self.cohort.clients, rate, keys.stream("sample", round=round))
+
+    patch.setattr(Plan, "sample", often)
+
+
+def a_count_with_a_tenth_of_its_noise(patch: Patch) -> None:
+    """All of the noise is drawn and measured, and a tenth of it released."""
+    hidden = Run._hidden
+
+    def quieter(self: Run, name: str, noise: Any, total: Any, *rest: Any) -> Any:
+        released = hidden(self, name, noise, total, *rest)
+        bare = noise.publish(total, float(self.plan.denominator))
+        return bare + 0.1 * (released - bare) if name == "short" else released
+
+    patch.setattr(Run, "_hidden", quieter)
+
+
 def only_who_came_is_charged(patch: Patch) -> None:
     """The coin is taken into account twice: by its node, and by who it chose."""
     charges = Run.charges
@@ -301,6 +333,9 @@ PLANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
     (records_clipped_as_a_batch, laws.record_clip_law),
     (same_coins_every_round, lambda: laws.coins_law("dp_fedavg")),
     (coins_at_twice_the_rate, lambda: laws.coins_law("dp_fedavg")),
+    (coins_five_percent_too_often, lambda: laws.coins_law("dp_fedavg")),
+    (a_count_with_a_tenth_of_its_noise, lambda: laws.residual_law("adaptive_clip")),
+    (records_over_the_batch_that_came, lambda: laws.record_denominator_law("udp_fl")),
     (uniform_accounted_as_poisson, lambda: laws.coins_law("uniform")),
     (only_who_came_is_charged, laws.coin_charge_law),
     (secret_in_the_task, lambda: laws.secrecy_law("dp_fedavg")),

@@ -37,9 +37,30 @@ def test_the_guarantee_is_the_plan_s() -> None:
     assert result.spent is not None and prepared.plan.tree is not None
     assert float(written.answer) == pytest.approx(float(result.spent), rel=1e-9)
     assert written.delta == prepared.cohort.delta and written.answer.unit == "client"
-    assert written.plan.releases() == prepared.plan.tree.releases()
+    step = dp.Poisson("0.25")(
+        dp.Gaussian(noise_multiplier=prepared.cohort.multiplier(), clip="0.3")
+    )
+    assert written.plan.equivalent((step * 3).under("add-remove", unit="client"))
     titles = [section.title for section in written.document().sections]
     assert titles[:3] == ["Result", "What ran", "Numbers"] and titles[-2] == "Settings"
+
+
+def test_the_sentence_has_the_experiment_s_own_clip() -> None:
+    assert "clip 0.3" in made().statement or "clip=0.3" in str(made().plan), made().statement
+    assert "clip 1" not in made().to_markdown().split("## Settings")[0]
+    moving = made(algorithm__name="adaptive_clip").to_markdown().split("## Settings")[0]
+    assert "clip=1" not in moving  # which moves from round to round
+    assert (
+        "on each of 1 numbers, clip 1" in moving
+    )  # a client moves the count of short updates by 1
+
+
+def test_missing_answers_are_said() -> None:
+    prepared, result = ran()
+    lossy = replace(result, state=replace(result.state, missing={"no answer": 7, "wrong rows": 2}))
+    written = report(prepared, lossy)
+    lost = f"9 of {9 + sum(result.state.sizes)} answers are missing (7 no answer, 2 wrong rows)"
+    assert written is not None and lost in written.to_markdown()
 
 
 def test_what_was_counted_is_held_and_a_seed_is_no_secret() -> None:

@@ -134,6 +134,33 @@ def test_begun_anew_in_its_folder_a_run_goes_on_to_the_same_arrays(tmp_path: Pat
     assert np.array_equal(values(whole.arrays), values(again.arrays))
 
 
+def test_a_round_that_nobody_answers_ends_the_run(tmp_path: Path) -> None:
+    """Pure noise is not released in silence, and nothing is charged that was not released."""
+    grid, private = moving(lambda host: 0.0), strategy(tmp_path, rate=1)
+    grid.faults = dict.fromkeys(range(100, 100 + NODES), lambda m, h: [])
+    with pytest.raises(ConnectionError, match=r"none of the 40 nodes of round 1 .* was charged"):
+        started(private, grid, 1)
+    assert private._run is not None and private._run.accounts.charged("run") == 0
+    whole = moving(lambda host: 0.0)  # the same folder goes on
+    result = started(strategy(tmp_path, rate=1), whole, 4)
+    assert [record["missing"] for record in result.train_metrics_clientapp.values()] == [0] * 4
+
+
+def test_told_so_noise_alone_is_released_and_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    grid, private = moving(lambda host: 0.0), strategy(tmp_path, rate=1, unanswered="release")
+    grid.faults = dict.fromkeys(range(100, 100 + NODES), lambda m, h: [])
+    result = started(private, grid)
+    told = result.train_metrics_clientapp
+    assert [record["missing"] for record in told.values()] == [NODES] * 4
+    assert told[4]["epsilon"] == pytest.approx(4.0, rel=1e-4)
+    assert "noise alone is released, at full price" in caplog.text
+    assert "the run is over: 160 of 160 answers are missing" in caplog.text
+    with pytest.raises(dp.InvalidArgument, match="unanswered must be one of stop, release"):
+        strategy(tmp_path, unanswered="ignore")
+
+
 def test_wrong_answers_are_missing(tmp_path: Path) -> None:
     """nan, another shape, an error, twice, from a node that was not asked: the rest goes on."""
     grid, private = moving(lambda host: 0.0), strategy(tmp_path, rate=1)

@@ -124,8 +124,12 @@ class Algorithm(Settings, ABC):
     """Fields that were private before they left a client, and are released as they are: models."""
     printed: ClassVar[float | None] = None
     """The noise multiplier that the paper prints."""
+    unused: ClassVar[Mapping[str, str]] = {}
+    """Settings of an experiment, as "section.key", that this algorithm refuses, and why."""
     personalises: ClassVar[bool] = False
     """True if each client has a model of its own, which `personal` returns."""
+    fixed_clip: ClassVar[bool] = True
+    """False if the clip moves from round to round."""
     keeps_for_good: ClassVar[bool] = False
     """True if what a client keeps follows from its data and the first model, whatever is released."""
 
@@ -145,6 +149,20 @@ class Algorithm(Settings, ABC):
             raise dp.InvalidArgument(f"{message}, got 'as-printed'", argument="noise")
         clip = positive("clip", cohort.clip)
         return self, replace(cohort, noise=self.printed * clip)
+
+    @classmethod
+    def refuse_unused(cls, sections: Mapping[str, Mapping[str, Any]]) -> None:
+        """Raise `InvalidArgument` for a setting that would change nothing.
+
+        A run without noise sets its target aside, and its report says that nothing is guaranteed.
+        """
+        unprotected = sections["privacy"].get("noise") == "none"
+        for path, why in cls.unused.items():
+            section, _, key = path.partition(".")
+            given = sections[section].get(key)
+            if given is not None and not (section == "privacy" and unprotected):
+                message = f"[{section}] {key} must be left out for {cls.name}: {why}"
+                raise dp.InvalidArgument(f"{message}, got {given!r:.60}", argument=key)
 
     def paper_says(self, plan: Plan) -> str:
         """A paragraph for the report with the paper's claim about this run, if it makes one."""

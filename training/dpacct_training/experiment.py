@@ -366,10 +366,15 @@ def prepare(experiment: Experiment) -> Prepared:
     if experiment.clients:
         settings = {**settings, "members": _members(experiment.clients, model.dimension)}
     algorithm: Algorithm = build(kind, "[algorithm]", settings, local=local)
+    kind.refuse_unused(sections)
     if cohort.noise == AS_PRINTED:
         algorithm, cohort = algorithm.as_printed(cohort)
     setting = Setting(model, federation, cohort.rate)
     plan = algorithm.plan(cohort, setting)
+    if (
+        sections["privacy"].get("noise") == AS_PRINTED
+    ):  # its target is what the paper says, no budget
+        plan = replace(plan, enforced=False)
     return Prepared(experiment, algorithm, plan, setting, running, engine)
 
 

@@ -104,9 +104,6 @@ class Meters(dict[str, NoiseMeter]):
 
 # --- the noises
 
-PUBLISHABLE = "by these votes, with noise that hides them"
-"""The one cost that may be told: smooth sensitivity (Papernot et al. 2018, Appendix B)."""
-
 
 @dataclass(frozen=True)
 class Noise(Settings, ABC):
@@ -146,6 +143,10 @@ class Noise(Settings, ABC):
     @abstractmethod
     def node(self) -> dp.Node | None:
         """The node that dpacct accounts, the same at every clip; None without a guarantee."""
+
+    def stated(self, clip: float | None) -> dp.Node | None:
+        """`node` with the experiment's clip, for its report; None where it moves from round to round."""
+        return self.node
 
     @property
     @abstractmethod
@@ -215,8 +216,8 @@ class Noise(Settings, ABC):
         """The released value: the mean over a public number of clients."""
         return noisy / denominator
 
-    def costs(self, totals: Vector, delta: Fraction, seed: int) -> dict[str, float]:
-        """Epsilon by the sums themselves, by name: all private but `PUBLISHABLE`, whose noise has a seed."""
+    def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
+        """Epsilon by the sums themselves, by name: all of it private."""
         return {}
 
 
@@ -235,6 +236,10 @@ class Gaussian(Noise):
     def node(self) -> dp.Node:
         """A Gaussian of this noise multiplier."""
         return dp.Gaussian(noise_multiplier=self.multiplier, clip=1)
+
+    def stated(self, clip: float | None) -> dp.Node:
+        """A Gaussian of this noise multiplier and clip."""
+        return dp.Gaussian(noise_multiplier=self.multiplier, clip=clip)
 
     @property
     def variance(self) -> float:
@@ -258,6 +263,10 @@ class Laplace(Noise):
     def node(self) -> dp.Node:
         """A Laplace release of this scale over a clip in l1."""
         return dp.Laplace(noise_multiplier=self.b, clip=1)
+
+    def stated(self, clip: float | None) -> dp.Node:
+        """A Laplace release of this scale over this clip."""
+        return dp.Laplace(noise_multiplier=self.b, clip=clip)
 
     @property
     def variance(self) -> float:
@@ -294,6 +303,10 @@ class PrintedLaplace(Laplace):
         """The node that the paper accounts."""
         return dp.Laplace(noise_multiplier=self.b, clip=1)
 
+    def stated(self, clip: float | None) -> dp.Node:
+        """`node`, whose scale is no multiple of this clip."""
+        return self.node
+
 
 @dataclass(frozen=True)
 class Staircase(Noise):
@@ -315,6 +328,10 @@ class Staircase(Noise):
     def node(self) -> dp.Node:
         """A staircase for each coordinate."""
         return self.step * self.size
+
+    def stated(self, clip: float | None) -> dp.Node:
+        """A staircase of this clip for each coordinate."""
+        return dp.Staircase(eps0=self.eps0, clip=clip) * self.size
 
     @property
     def variance(self) -> float:
@@ -452,7 +469,7 @@ class Votes(Noise):
             labels[noisy[self.size :] < self.threshold * self._scale] = -1
         return labels
 
-    def costs(self, totals: Vector, delta: Fraction, seed: int) -> dict[str, float]:
+    def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
         """Return the data-dependent cost of these votes, which is small where the voters agree."""
         shares = np.round(totals.reshape(-1, self.classes) * self.neighbours)
         counts = shares.astype(np.int64)
@@ -460,7 +477,6 @@ class Votes(Noise):
         answers = {
             "by these votes": cost.data_dependent,
             "by these votes, exactly": cost.exact,
-            PUBLISHABLE: self.gnmax.sanitized(counts, delta, seed=seed).answer,
         }
         return {name: float(answer) for name, answer in answers.items() if answer is not None}
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
 from functools import cached_property, lru_cache, reduce
 from operator import add
@@ -27,6 +28,8 @@ from dpacct_training.lattice import NoiseLattice
 from dpacct_training.noise import Gaussian, Noise, Unprotected
 
 SCHEMES = ("poisson", "uniform", "none")
+NOISES = ("exact", "none")
+"""[privacy] noise of algorithms that find their noise by settings of their own."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +122,11 @@ class Records:
         """The plan of one round: `steps` releases, if the client's public coin says so."""
         return self._round(self.noise.node)
 
+    @property
+    def stated(self) -> dp.Node | None:
+        """`node` with the experiment's own clip."""
+        return self._round(self.noise.stated(self.noise.clip))
+
     @cached_property
     def claimed(self) -> dp.Node | None:
         """The cost of one round as the paper accounts it, if its noise is drawn as printed; else `node`."""
@@ -159,9 +167,9 @@ class Cohort:
     `rate`: share of clients per round, exact. `scheme`: "poisson" (a coin each), "uniform" (a subset
     of the fixed size rate * clients) or "none" (everyone). `epsilon`, `delta`: the target. `noise`:
     "exact" (the least that dpacct's accountant allows), a theorem's id (what a paper asks for),
-    "as-printed" (what the paper itself draws), "none", or a number: the standard deviation of the
-    noise in the sum. `delta` may be written "clients^-1.1". `lattice`: shares of noise
-    are drawn in whole steps, for secure sums. Raises `InvalidArgument`.
+    "as-printed" (what the paper itself draws), "none" (which sets the target aside), or a number: the
+    standard deviation of the noise in the sum. `delta` may be written "clients^-1.1". `lattice`: shares
+    of noise are drawn in whole steps, for secure sums. Raises `InvalidArgument`.
     """
 
     clients: int
@@ -236,6 +244,28 @@ class Cohort:
         scheme, rate = ("none", Fraction(1)) if by == EACH else (self.scheme, self.rate)
         return _least(self.epsilon, self.delta, rate, self.rounds, scheme, self.noise)
 
+    def found(
+        self, name: str, given: float | None, build: Callable[[float], dp.Node | None]
+    ) -> float:
+        """The noise that is `given`, or the least for the target: of one round, built by its size.
+
+        Raises `InvalidArgument` where both or neither are said, `Unreachable`.
+        """
+        if (given is None) == (self.epsilon is None):
+            message = f"[algorithm] {name} or [privacy] epsilon must be given, and not both"
+            raise dp.InvalidArgument(
+                f"{message}, got {given} and {self.epsilon}", argument="epsilon"
+            )
+        if given is not None or self.epsilon is None or self.delta is None:
+            return given or 0.0
+
+        def release(noise: float) -> dp.Node:
+            node = build(noise)
+            assert node is not None
+            return node
+
+        return least(release, self.rounds, self.epsilon, self.delta)
+
     def gaussian(
         self, size: int, *, by: str = "server", share: float = 1.0, clip: float | None = None
     ) -> Noise:
@@ -259,13 +289,39 @@ class Cohort:
         return NoiseLattice(size, bound, multiplier, shares=float(self.denominator))
 
 
+def rounded_up(value: float, digits: int = 7) -> float:
+    """`value` rounded up to so many significant digits, as it can be printed and pasted elsewhere.
+
+    What a better accountant changes in the twelfth digit then changes no bit of a run.
+
+    >>> rounded_up(0.5550436637943426), rounded_up(1234.5), rounded_up(2e-9)
+    (0.5550437, 1234.5, 2e-09)
+    """
+    exact = Decimal(repr(value))
+    step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return float(exact.quantize(step, ROUND_CEILING))
+
+
+def least(build: Callable[[float], dp.Node], rounds: int, target: float, delta: Fraction) -> float:
+    """The smallest noise, in seven digits, at which `rounds` releases cost at most `target`.
+
+    Calibration stops on one route's value, and a ledger asks for the safe end of the best route; so the
+    result goes up until that question is answered too. Raises `Unreachable`.
+    """
+    found = dp.calibrate(lambda z: build(z) * rounds, epsilon=target, delta=delta, method="exact")
+    noise, step = rounded_up(float(found)), 1e-7
+    while float(epsilon(build(noise), rounds, delta)) > target:
+        noise, step = rounded_up(noise * (1.0 + step)), 4.0 * step
+    return noise
+
+
 @lru_cache(maxsize=256)
 def _least(
     target: float, delta: Fraction, rate: Fraction, rounds: int, scheme: str, noise: str
 ) -> float:
-    """The smallest multiplier for a target; cached, since the runs of a sweep share it."""
-    multiplier = float(
-        dp.noise_multiplier(
+    """The smallest multiplier for a target, or that of a theorem; cached for the runs of a study."""
+    if noise != "exact":
+        by_theorem = dp.noise_multiplier(
             epsilon=target,
             delta=delta,
             sample_rate=rate,
@@ -273,17 +329,13 @@ def _least(
             sampling=scheme,
             method=noise,
         )
-    )
-    # Calibration stops on one route's value, and a ledger asks for the safe end of the best route:
-    # at the target the two may differ in the seventh digit.
-    step = 1e-7
-    while noise == "exact":
-        release = dp.Gaussian(noise_multiplier=multiplier, clip=1)
-        sampled = accounted(release, scheme, rate).under(unit="client")
-        if float(epsilon(sampled, rounds, delta)) <= target:
-            break
-        multiplier, step = multiplier * (1.0 + step), 4.0 * step
-    return multiplier
+        return rounded_up(float(by_theorem))
+
+    def release(multiplier: float) -> dp.Node:
+        gaussian = dp.Gaussian(noise_multiplier=multiplier, clip=1)
+        return accounted(gaussian, scheme, rate).under(unit="client")
+
+    return least(release, rounds, target, delta)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -293,7 +345,8 @@ class Plan:
     `by`: who draws it, which is who has to be trusted. "server": on the sum. "shares": each client
     1 / (rate * clients) of the variance, and the server what is missing (a secure sum is trusted).
     "each": every client all of it (nobody is). `records`: noise inside a client, which protects its
-    records from everyone. Raises `InvalidArgument`.
+    records from everyone. `enforced`: whether targets are budgets, or what a paper says that its own
+    noise costs. Raises `InvalidArgument`.
 
     >>> cohort = Cohort(clients=1000, rate="0.05", rounds=30, clip=0.3, delta="1e-5")
     >>> plan = Plan(cohort=cohort, noise={"update": Gaussian(10, 0.3, 2.0)})
@@ -305,6 +358,7 @@ class Plan:
     noise: Mapping[str, Noise] = field(default_factory=dict)
     by: str = SERVER
     records: Mapping[int, Records] = field(default_factory=dict)
+    enforced: bool = True
 
     def __post_init__(self) -> None:
         one_of("by", self.by, (SERVER, SHARES, EACH))
@@ -348,12 +402,24 @@ class Plan:
         return bool(self.accounts)
 
     def step(self, noise: Mapping[str, Noise]) -> dp.Node | None:
-        """One round's release by these mechanisms; None where one of them guarantees nothing.
+        """One round's release by these mechanisms; None where one of them guarantees nothing."""
+        return self._joint(noise, [m.node for m in noise.values()])
 
-        Where every client's message is seen (`by` "each") no coin hides who sent one.
-        """
+    def stated(self, account: str, fixed: bool) -> dp.Node:
+        """An account's step with the experiment's own clips, or without any where they are not `fixed`."""
+        if account == RUN:
+            nodes = [m.stated(m.clip if fixed else None) for m in self.noise.values()]
+            step = self._joint(self.noise, nodes)
+        else:
+            records = self.records[int(account.removeprefix("client "))]
+            step = records.stated
+        assert step is not None
+        return step
+
+    def _joint(self, noise: Mapping[str, Noise], each: Sequence[dp.Node | None]) -> dp.Node | None:
+        """Compose the fields of a round; where each message is seen (`by` "each") no coin hides its sender."""
         scheme = "none" if self.by == EACH else self.cohort.scheme
-        nodes = [m.node for m in noise.values() if m.node is not None]
+        nodes = [node for node in each if node is not None]
         if not nodes or len(nodes) < len(noise):
             return None
         joint: dp.Node = reduce(add, nodes)
@@ -372,14 +438,17 @@ class Plan:
             if cohort.delta is None:
                 raise dp.InvalidArgument("delta must be given, got none", argument="delta")
             accounts[RUN] = RoundAccount(
-                step=step, times=cohort.rounds, epsilon=cohort.epsilon, delta=cohort.delta
+                step=step,
+                times=cohort.rounds,
+                epsilon=cohort.epsilon if self.enforced else None,
+                delta=cohort.delta,
             )
         for client, records in self.records.items():
             if records.node is not None:
                 accounts[f"client {client}"] = RoundAccount(
                     step=records.node,
                     times=records.rounds(cohort.rounds),
-                    epsilon=records.epsilon,
+                    epsilon=records.epsilon if self.enforced else None,
                     delta=records.delta,
                 )
         return accounts

@@ -9,7 +9,6 @@ from dpacct_training import accounts
 from dpacct_training.accounts import RUN
 from dpacct_training.experiment import Prepared
 from dpacct_training.folder import Row
-from dpacct_training.noise import PUBLISHABLE
 from dpacct_training.plan import EACH, SERVER, SHARES
 from dpacct_training.run import FinishedRun
 
@@ -50,8 +49,9 @@ def report(prepared: Prepared, result: FinishedRun, command: str = "") -> dp.Rep
     if spent is None or name is None:
         return None
     account, experiment = prepared.plan.accounts[name], prepared.experiment
+    step = prepared.plan.stated(name, prepared.algorithm.fixed_clip)
     return dp.Report.of(
-        (account.step * result.charged[name]).under(spent.adjacency, unit=spent.unit),
+        (step * result.charged[name]).under(spent.adjacency, unit=spent.unit),
         delta=account.delta,
         method=_published(prepared),
         assumptions=_declared(prepared, result),
@@ -149,6 +149,8 @@ def _sections(prepared: Prepared, result: FinishedRun) -> tuple[dp.ReportSection
             f"The clients' own models: {100 * result.personal:.2f} % on average, each on its own "
             "training samples."
         )
+    if result.state.missing:
+        paragraphs.append(f"{missing_answers(result)}. The guarantee does not depend on them.")
     for name, noise in plan.noise.items():
         if noise.node is not None:
             paragraphs.append(
@@ -159,13 +161,10 @@ def _sections(prepared: Prepared, result: FinishedRun) -> tuple[dp.ReportSection
     paragraphs += [said] if said else []
     if prepared.as_printed:
         paragraphs.append(_as_printed(prepared, result))
-    if plan.private and prepared.cohort.epsilon is not None:
+    if plan.private and plan.enforced and prepared.cohort.epsilon is not None:
         paragraphs.append(f"Target epsilon {prepared.cohort.epsilon:g}.")
     if result.state.costs:
-        costs = {name: f"{name} {cost:.6g}" for name, cost in result.state.costs.items()}
-        if PUBLISHABLE in costs:
-            paragraphs.append(f"Epsilon that may be published: {costs.pop(PUBLISHABLE)}.")
-        said = ", ".join(costs.values())
+        said = ", ".join(f"{name} {cost:.6g}" for name, cost in result.state.costs.items())
         paragraphs.append(f"Not to be published, since it depends on the votes: {said}.")
     if experiment.reduced:
         paragraphs.insert(0, "Reduced: smaller than the paper's setting; not a reproduction.")
@@ -175,6 +174,13 @@ def _sections(prepared: Prepared, result: FinishedRun) -> tuple[dp.ReportSection
     )
     clients = _clients(prepared, result)
     return (outcome, _ran(prepared, result), *clients)
+
+
+def missing_answers(result: FinishedRun) -> str:
+    """The number of answers that a run lost, with the reasons."""
+    lost = sum(result.state.missing.values())
+    why = ", ".join(f"{count} {reason}" for reason, count in sorted(result.state.missing.items()))
+    return f"{lost} of {lost + sum(result.state.sizes)} answers are missing ({why})"
 
 
 def _as_printed(prepared: Prepared, result: FinishedRun) -> str:
@@ -189,8 +195,8 @@ def _as_printed(prepared: Prepared, result: FinishedRun) -> str:
     if claims and result.spent is not None:
         text += f", {float(result.spent):.6g}; accounted as the paper does, {max(claims):.6g}"
         text += ": its sensitivity is that of another norm than the one that is clipped"
-    elif prepared.cohort.epsilon is not None:
-        text += f"; the paper says {prepared.cohort.epsilon:g}"
+    elif "epsilon" in prepared.experiment.sections["privacy"]:
+        text += f"; the paper says {prepared.experiment.sections['privacy']['epsilon']:g}"
     return text + "."
 
 

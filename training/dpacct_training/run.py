@@ -550,6 +550,5 @@ class Session:
         for name, totals in state.private.items():
             noise = self.prepared.plan.noise[name]
             assert delta is not None
-            seed = int(self.run.keys.stream(f"published cost {name}").words(1)[0])
-            costs |= noise.costs(np.concatenate(totals), delta, seed)
+            costs |= noise.costs(np.concatenate(totals), delta)
         return replace(state, private={}, costs=costs)

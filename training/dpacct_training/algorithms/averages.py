@@ -32,6 +32,10 @@ class FedAvg(Algorithm):
 
     name: ClassVar[str] = "fedavg"
     source: ClassVar[str] = "McMahan et al. 2017, Algorithm 1"
+    unused: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("privacy.epsilon", "privacy.delta", "privacy.clip", "privacy.noise", "privacy.lattice"),
+        "it neither bounds nor adds noise",
+    )
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """A plan without a guarantee."""
@@ -60,6 +64,7 @@ class DPFedAvg(FedAvg):
 
     by: str = SERVER
 
+    unused: ClassVar[Mapping[str, str]] = {}
     name: ClassVar[str] = "dp_fedavg"
     source: ClassVar[str] = "AE-DPFL, Algorithms 3 and 4"
     printed: ClassVar[float | None] = 0.06  # AE-DPFL, hyperparameters: S = 0.08, sigma = 0.06
@@ -191,17 +196,17 @@ class FedOpt(DPFedAvg):
 class AdaptiveClip(Algorithm):
     """Two releases a round on the same sample: the update and the count of short updates; both are charged.
 
-    `spread`: the count's noise, as a share of the expected number of clients; one client moves the
-    count by 1. The update's multiplier z is such that z^-2 + z_count^-2 is what one Gaussian of the
-    target would have. `initial_clip`: of the first round; [privacy] clip is not used after it.
+    `spread`: the count's noise, as a share of the expected number of clients, and at least twice the
+    noise multiplier; one client moves the count by 1. The update's multiplier z is such that
+    z^-2 + z_count^-2 is what one Gaussian of the target would have. [privacy] clip is the first round's.
     """
 
     quantile: float = setting(0.5, real, 0.0, 1.0)
     pace: float = setting(0.2, positive)
     spread: float = setting(0.05, positive)
-    initial_clip: float = setting(0.1, positive)
 
     name: ClassVar[str] = "adaptive_clip"
+    fixed_clip: ClassVar[bool] = False
     source: ClassVar[str] = "Andrew et al. 2021, Algorithm 1"
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
@@ -216,8 +221,8 @@ class AdaptiveClip(Algorithm):
         )
 
     def begin(self, setting: Setting) -> Arrays:
-        """The first model and the first clip."""
-        return {"weights": setting.initial(), "clip": np.full(1, self.initial_clip)}
+        """The first model, and the first clip as a part of the plan's."""
+        return {"weights": setting.initial(), "clip": np.ones(1)}
 
     def sent(self, state: Arrays) -> Arrays:
         """Model and clip: both are public."""
@@ -225,12 +230,14 @@ class AdaptiveClip(Algorithm):
 
     def mechanisms(self, plan: Plan, state: Arrays) -> Mapping[str, Noise]:
         """The update's noise at the clip of this round."""
-        return {**plan.noise, "update": plan.noise["update"].at(float(state["clip"][0]))}
+        update = plan.noise["update"]
+        return {**plan.noise, "update": update.at(update.clip * float(state["clip"][0]))}
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
         """Clipped updates, and whether each was short of the clip."""
         rows = fit(site, sent["weights"], self.local)
-        short = np.linalg.norm(rows, axis=1, keepdims=True) <= sent["clip"]
+        clip = site.plan.noise["update"].clip * sent["clip"]
+        short = np.linalg.norm(rows, axis=1, keepdims=True) <= clip
         return {"update": rows, "short": short.astype(np.float64)}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:

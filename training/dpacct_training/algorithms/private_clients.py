@@ -6,6 +6,7 @@ own mechanism and budget (Algorithms 1 to 3 of the paper of that name).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -16,11 +17,11 @@ import torch
 
 import dpacct as dp
 from dpacct import InvalidArgument
-from dpacct_training.accept import Settings, delta, positive, real, setting, share, whole
+from dpacct_training.accept import Settings, delta, one_of, positive, real, setting, share, whole
 from dpacct_training.algorithm import Algorithm, Array, Arrays, Setting
 from dpacct_training.local import noisy_fit
 from dpacct_training.noise import Gaussian, Noise, Unprotected
-from dpacct_training.plan import Cohort, Plan, Records
+from dpacct_training.plan import NOISES, Cohort, Plan, Records
 from dpacct_training.site import Site
 
 
@@ -28,12 +29,13 @@ from dpacct_training.site import Site
 class PriFedSync(Algorithm):
     """A client starts from its helper (1 - alpha) mine + alpha mean; alpha 1 is NoisySGD, without helpers.
 
-    `sigma`: the noise over 2 C, as printed. What a client sends is private before it leaves, so the
+    `sigma`: the noise over 2 C, as printed; found for [privacy] epsilon, of the client with the fewest
+    records, where that is given in its place. What a client sends is private before it leaves, so the
     server needs no trust and its mean no noise. Batches of [local] batch_size are drawn without
     replacement in each of `steps` steps; [privacy] rate is the client's public coin.
     """
 
-    sigma: float = setting(1.0, real, 0.0)
+    sigma: float | None = setting(None, real, 0.0)
     alpha: float = setting(0.1, real, 0.0, 1.0)
     steps: int = setting(38, whole, 1)
 
@@ -41,32 +43,46 @@ class PriFedSync(Algorithm):
     source: ClassVar[str] = "Zheng et al. 2021, Algorithms 1 and 2"
     messages: ClassVar[tuple[str, ...]] = ("model",)
     personalises: ClassVar[bool] = True
+    unused: ClassVar[Mapping[str, str]] = {
+        "local.epochs": "a client takes [algorithm] steps",
+        "privacy.lattice": "noise is drawn inside the clients",
+    }
 
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
-        """Use the exact noise: `sigma` is the paper's own."""
-        return self, replace(cohort, noise="exact")
+        """Use the exact noise: `sigma` is the paper's own, 1 unless another is given."""
+        printed = 1.0 if self.sigma is None else self.sigma
+        return replace(self, sigma=printed), replace(cohort, noise="exact", epsilon=None)
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """Noise on the gradients of each client's records; the server adds none."""
+        one_of("noise", cohort.noise, NOISES)
         size, clip = setting.model.dimension, cohort.clip
-        noise: Noise = Unprotected(size) if clip is None else Unprotected(size, clip)
-        if self.sigma and cohort.noise != "none":
-            noise = Gaussian(size, positive("clip", clip), 2.0 * self.sigma)
+        fewest = min(len(rows) for rows in setting.federation.clients)
 
         @cache  # one account for all clients that hold equally many records
-        def records(held: int) -> Records:
-            rate = Fraction(min(self.local.batch_size, held), held)
+        def records(held: int, noise: Noise) -> Records:
             return Records(
                 noise=noise,
                 steps=self.steps,
-                rate=rate,
+                rate=Fraction(min(self.local.batch_size, held), held),
                 scheme="uniform",
                 coin=cohort.rate,
                 delta=cohort.delta or Fraction(1, 10**5),
             )
 
+        def gaussian(multiplier: float) -> Noise:
+            return Gaussian(size, positive("clip", clip), multiplier)
+
+        noise: Noise = Unprotected(size) if clip is None else Unprotected(size, clip)
+        if cohort.noise != "none":
+            found = cohort.found(
+                "sigma", self.sigma, lambda z: records(fewest, gaussian(2.0 * z)).node
+            )
+            noise = gaussian(2.0 * found) if found else noise
         clients = enumerate(setting.federation.clients)
-        return Plan(cohort=cohort, records={client: records(len(rows)) for client, rows in clients})
+        return Plan(
+            cohort=cohort, records={client: records(len(rows), noise) for client, rows in clients}
+        )
 
     def paper_says(self, plan: Plan) -> str:
         """Say what the paper's theorem gives at this run's parameters, beside what holds."""
@@ -83,6 +99,7 @@ class PriFedSync(Algorithm):
     def paper_mu(self, plan: Plan, rounds: int) -> float:
         """Theorem 2, for the client with the fewest records."""
         rate = max(records.rate for records in plan.records.values())
+        clip = positive("clip", plan.cohort.clip)
         paper = dp.federated.PriFedSync(
             clients=plan.cohort.clients,
             client_rate=plan.cohort.rate,
@@ -90,7 +107,7 @@ class PriFedSync(Algorithm):
             records=rate.denominator,
             local_steps=self.steps,
             rounds=rounds,
-            sigma=self.sigma,
+            sigma=next(iter(plan.records.values())).noise.variance ** 0.5 / (2.0 * clip),
         )
         return float(paper.mu_clt)
 
@@ -130,6 +147,9 @@ class Member(Settings):
         super().__post_init__()
 
 
+_OWN = "each [[client]] has one of its own"
+
+
 @dataclass(frozen=True)
 class UDPFL(Algorithm):
     """Client i is of the kind members[i mod n]. Clips are honest: l1 for Laplace, each number for staircases.
@@ -151,6 +171,14 @@ class UDPFL(Algorithm):
     name: ClassVar[str] = "udp_fl"
     source: ClassVar[str] = "UDP-FL, Algorithms 1 to 3"
     messages: ClassVar[tuple[str, ...]] = ("model",)
+    unused: ClassVar[Mapping[str, str]] = {
+        "privacy.epsilon": _OWN,
+        "privacy.delta": _OWN,
+        "privacy.clip": _OWN,
+        "privacy.lattice": "noise is drawn inside the clients",
+        "local.epochs": "a client takes [algorithm] steps",
+        "local.batch_size": "a step takes the share [algorithm] sample_rate of the records",
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -164,6 +192,7 @@ class UDPFL(Algorithm):
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """A noise for each client, by its own budget."""
+        one_of("noise", cohort.noise, NOISES)
         records = [
             Records(
                 noise=member.noise.without() if cohort.noise == "none" else member.noise,

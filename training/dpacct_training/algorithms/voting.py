@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,13 +17,14 @@ import torch
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, normalize, softmax
 
+import dpacct as dp
 from dpacct import InvalidArgument
 from dpacct_training.accept import one_of, positive, real, setting, whole
 from dpacct_training.algorithm import Algorithm, Array, Arrays, Setting
-from dpacct_training.local import Rows, Term, fit, paired
+from dpacct_training.local import Local, Rows, Term, fit, paired
 from dpacct_training.models.model import Model
 from dpacct_training.noise import Votes
-from dpacct_training.plan import Cohort, Plan
+from dpacct_training.plan import NOISES, Cohort, Plan
 from dpacct_training.site import Site
 
 
@@ -30,13 +32,15 @@ from dpacct_training.site import Site
 class Voting(Algorithm):
     """Each round a batch of `queries` of the public samples, and a student of all labels so far.
 
-    `sigma`: of the noise on each count, in votes. `threshold`, `threshold_sigma`: a query is answered
+    `sigma`: of the noise on each count, in votes; found for [privacy] epsilon where that is given in its
+    place. `threshold`, `threshold_sigma`: a query is answered
     only where its largest count, with noise of that deviation, reaches so many votes (Papernot et al.
     2018, Algorithm 1). `student_steps`, `student_rate`, `vat`, `radius`, `self_training`: see `Student`.
+    `radius` is .5 unless given, and only read with `vat`.
     `level`: who is protected, "agent" or "instance" (one record of an agent).
     """
 
-    sigma: float = setting(40.0, positive)
+    sigma: float | None = setting(None, positive)
     queries: int = setting(50, whole, 1)
     threshold: float | None = None
     threshold_sigma: float | None = None
@@ -44,10 +48,20 @@ class Voting(Algorithm):
     student_rate: float = setting(0.1, positive)
     self_training: bool = False
     vat: float = setting(0.0, real, 0.0)
-    radius: float = setting(0.5, positive)
+    radius: float | None = setting(None, positive)
     level: str = setting("agent", one_of, ("agent", "instance"))
 
     keeps_for_good: ClassVar[bool] = True
+    unused: ClassVar[Mapping[str, str]] = {
+        "privacy.clip": "an agent has one vote a query",
+        "privacy.lattice": "noisy counts are never released",
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius is not None and not self.vat:
+            message = f"radius must be left out where vat is 0, got {self.radius:g}"
+            raise InvalidArgument(message, argument="radius")
 
     @property
     def parts(self) -> int:
@@ -55,8 +69,9 @@ class Voting(Algorithm):
         return 1
 
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
-        """Use the exact noise: `sigma` is the paper's own."""
-        return self, replace(cohort, noise="exact")
+        """Use the exact noise: `sigma` is the paper's own, 40 unless another is given."""
+        printed = 40.0 if self.sigma is None else self.sigma
+        return replace(self, sigma=printed), replace(cohort, noise="exact", epsilon=None)
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """Plan as many noisy arg max of votes as all rounds ask for."""
@@ -66,19 +81,27 @@ class Voting(Algorithm):
             raise InvalidArgument(
                 f"{message}, got {asked} of {public} and {cohort.scheme}", argument="queries"
             )
-        votes = Votes(
-            size=self.queries * setting.model.classes,
-            clip=1.0,
-            sigma=self.sigma,
-            classes=setting.model.classes,
-            level=self.level,
-            neighbours=self.parts,
-            threshold=self.threshold,
-            threshold_sigma=self.threshold_sigma,
-        )
-        return Plan(
-            cohort=cohort, noise={"votes": votes.without() if cohort.noise == "none" else votes}
-        )
+        one_of("noise", cohort.noise, NOISES)
+
+        def votes(sigma: float) -> Votes:
+            return Votes(
+                size=self.queries * setting.model.classes,
+                clip=1.0,
+                sigma=sigma,
+                classes=setting.model.classes,
+                level=self.level,
+                neighbours=self.parts,
+                threshold=self.threshold,
+                threshold_sigma=self.threshold_sigma,
+            )
+
+        if cohort.noise == "none":
+            return Plan(cohort=cohort, noise={"votes": votes(1.0).without()})
+
+        def step(sigma: float) -> dp.Node | None:
+            return Plan(cohort=cohort, noise={}).step({"votes": votes(sigma)})
+
+        return Plan(cohort=cohort, noise={"votes": votes(cohort.found("sigma", self.sigma, step))})
 
     def begin(self, setting: Setting) -> Arrays:
         """The first student, and labels of nothing."""
@@ -108,7 +131,7 @@ class Voting(Algorithm):
             self.student_steps,
             self.student_rate,
             self.vat,
-            self.radius,
+            0.5 if self.radius is None else self.radius,
             self.self_training,
         )
         answered = torch.arange(len(public)) < len(y)
@@ -220,6 +243,10 @@ class PateFL(Voting):
 
     name: ClassVar[str] = "pate_fl"
     source: ClassVar[str] = "AE-DPFL, Algorithm 1"
+    unused: ClassVar[Mapping[str, str]] = {
+        **Voting.unused,
+        "local.decay": "agents train once",
+    }
 
     def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
         """One vote of each agent on each query: (agents, queries, classes)."""
@@ -258,6 +285,10 @@ class KnnFL(Voting):
 
     name: ClassVar[str] = "knn_fl"
     source: ClassVar[str] = "AE-DPFL, Algorithm 2"
+    unused: ClassVar[Mapping[str, str]] = {
+        **Voting.unused,
+        **{f"local.{field.name}": "no agent trains" for field in fields(Local)},
+    }
 
     @property
     def parts(self) -> int:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dpacct_training.sweep import SweepRun
 
 
+_MISSING = 11  # what ran is not all that was planned
 _PAUSE = 5.0  # seconds between lines where there is no terminal
 
 
@@ -141,7 +142,7 @@ def run(
     quiet: bool,
     as_json: bool,
     tensorboard: bool,
-) -> None:
+) -> int:
     """Run EXPERIMENT, a TOML file; a run that was killed continues, to the same bits."""
     from dpacct_training.extras import torch
 
@@ -153,7 +154,7 @@ def run(
     folder = out or Path("runs") / experiment.stem
     if read.sweep or read.variants:
         _sweep(read, values, folder, processes or 1, quiet, as_json)
-        return
+        return 0
     if processes is not None:
         values |= {"engine.name": "pool", "engine.hosts": processes}
     if superlink is not None:
@@ -165,7 +166,7 @@ def run(
     from dpacct_training.experiment import prepare
 
     watches = [board(folder)] if tensorboard else []
-    complete(
+    return complete(
         prepare(read.changed(values)), folder, quiet, command, as_json=as_json, watches=watches
     )
 
@@ -202,13 +203,19 @@ def complete(
     engine: Engine | None = None,
     as_json: bool = False,
     watches: Sequence[Callable[..., None]] = (),
-) -> None:
-    """Run to the end, and write the report.
+) -> int:
+    """Run to the end, and write the report; returns the exit code, 11 where answers are missing.
 
     `engine`: one that was started already. `watches`: told each measurement as well.
     """
     from dpacct_training.durable import write_text
-    from dpacct_training.report import accuracy, epsilon, report, without_guarantee
+    from dpacct_training.report import (
+        accuracy,
+        epsilon,
+        missing_answers,
+        report,
+        without_guarantee,
+    )
     from dpacct_training.run import Session
 
     started = Session(prepared, folder, engine=engine)
@@ -232,11 +239,13 @@ def complete(
     if as_json:
         click.echo(json.dumps(_values(prepared, result, folder)))
     else:
-        where = folder / "report.html"
-        click.echo(f"test accuracy {100 * result.test_accuracy:.2f} %{spent}: {where}")
+        where, lost = folder / "report.html", result.state.missing
+        said = f"{spent}, {missing_answers(result)}" if lost else spent
+        click.echo(f"test accuracy {100 * result.test_accuracy:.2f} %{said}: {where}")
     if document is not None and document.violated:
         message = f"violated: {document.violated[0].text} ({document.violated[0].evidence})"
         raise AssumptionViolated(message, argument="execution")
+    return _MISSING if result.state.missing else 0
 
 
 def _values(prepared: Prepared, result: FinishedRun, folder: Path) -> dict[str, Any]:

@@ -100,6 +100,16 @@ PUBLIC = ("none", "validation")
 """Or the name of a set: a server's own domain."""
 
 
+_MADE_UP = ("samples", "side", "classes", "noise", "seed")
+_ONLY = {
+    "each": ("partition", ("iid", "roles")),
+    "shards": ("partition", ("shards",)),
+    "concentration": ("partition", ("dirichlet",)),
+    "least": ("partition", ("roles",)),
+}
+"""Settings that only some partitions read: (another setting, its values)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Data(Settings):
     """[data]: which samples, and who holds them.
@@ -123,17 +133,22 @@ class Data(Settings):
     test: int | None = setting(None, whole, 1)
     partition_seed: int = setting(0, whole, 0, 2**63)
     each: int | None = None
-    shards: int = 2
-    concentration: float = 0.5
-    least: int = 1
-    samples: int = 2000
-    side: int = 8
-    classes: int = 4
-    noise: float = 40.0
-    seed: int = 0
+    shards: int | None = None
+    concentration: float | None = None
+    least: int | None = None
+    samples: int | None = None
+    side: int | None = None
+    classes: int | None = None
+    noise: float | None = None
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for name, (key, values) in _ONLY.items():
+            value = vars(self)[name]
+            if value is not None and vars(self)[key] not in values:
+                message = f"{name} must be left out unless {key} is {' or '.join(values)}"
+                raise InvalidArgument(f"{message}, got {value!r:.60}", argument=name)
         if (self.clients is None) != (self.partition == "roles"):
             message = "clients must be given, except where the roles of the data are the clients"
             raise InvalidArgument(f"{message}, got {self.clients}", argument="clients")
@@ -152,15 +167,14 @@ def _named(role: str, name: str) -> DataParts:
 
 
 def _pieces(wanted: Data) -> DataParts:
+    given = {name: vars(wanted)[name] for name in _MADE_UP if vars(wanted)[name] is not None}
     if wanted.name == "synth":
-        return synth(
-            samples=wanted.samples,
-            side=wanted.side,
-            classes=wanted.classes,
-            noise=wanted.noise,
-            seed=wanted.seed,
-        )
-    return _named("data", wanted.name)
+        return synth(**given)
+    held = _named("data", wanted.name)
+    for name, value in given.items():
+        message = f"{name} must be left out unless name is synth, got {value!r:.60}"
+        raise InvalidArgument(message, argument=name)
+    return held
 
 
 @lru_cache(maxsize=4)
@@ -174,10 +188,11 @@ def federate(wanted: Data) -> Federation:
     rng = np.random.Generator(np.random.Philox(key=wanted.partition_seed))
     divide = PARTITIONS[wanted.partition]
     if wanted.partition == "roles":
-        rows = divide(train, wanted.least, wanted.each)
+        rows = divide(train, wanted.least or 1, wanted.each)
     else:
         extra = {"iid": wanted.each, "shards": wanted.shards, "dirichlet": wanted.concentration}
-        rows = divide(train, wanted.clients, rng, extra[wanted.partition])
+        given = [v for v in (extra[wanted.partition],) if v is not None]
+        rows = divide(train, wanted.clients, rng, *given)
     rest = held.train.part(slice(size, size + validation))
     public, test = None, held.test
     if wanted.public == "validation":

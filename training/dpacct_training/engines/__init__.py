@@ -114,6 +114,7 @@ class Pool(Engine):
         self._pool.shutdown()
 
 
+_DEADLINE = 600.0
 NAMES = ("in_process", "pool", "flower")
 
 
@@ -134,7 +135,7 @@ class EngineSetting(Settings):
     hosts: int = setting(1, whole, 1, 1024)
     superlink: str | None = None
     secure: bool = False
-    deadline: float = setting(600.0, positive)
+    deadline: float = setting(_DEADLINE, positive)
     root_certificates: str | None = None
     secret_file: str | None = None
 
@@ -144,6 +145,18 @@ class EngineSetting(Settings):
         if self.secure and (self.name != "flower" or self.hosts < 2):
             message = "secure must be false but for the engine flower with at least 2 hosts"
             raise InvalidArgument(f"{message}, got {self.hosts} of {self.name}", argument="secure")
+        if self.name == "in_process" and self.hosts != 1:
+            message = f"hosts must be 1 for the engine in_process, got {self.hosts}"
+            raise InvalidArgument(message, argument="hosts")
+        flowers = {
+            "deadline": self.deadline != _DEADLINE,
+            "root_certificates": self.root_certificates is not None,
+            "secret_file": self.secret_file is not None,
+        }
+        for name, given in flowers.items():
+            if given and self.name != "flower":
+                message = f"{name} must be left out but for the engine flower, got {self.name}"
+                raise InvalidArgument(message, argument=name)
         if self.superlink is None:
             return
         host, colon, port = self.superlink.rpartition(":")

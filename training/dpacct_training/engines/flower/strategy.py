@@ -31,6 +31,7 @@ from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from dpacct import InvalidArgument
+from dpacct_training.accept import one_of
 from dpacct_training.accounts import RUN
 from dpacct_training.algorithm import Algorithm, Setting
 from dpacct_training.algorithms.averages import AdaptiveClip, DPFedAvg
@@ -103,8 +104,10 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
     then follows (Andrew et al. 2021); the count that this takes is paid with the rest. Protected is a
     node with all that it holds, from whoever sees the arrays. After `rounds` rounds nobody is asked
     and nothing released. `folder` has ledger, checkpoint and key: begun anew there, a run goes on.
+    A round that nobody answers ends the run, before anything is charged, unless `unanswered` is
+    "release": then pure noise is released, at full price. Metrics tell how many answers are `missing`.
     Clients' metrics and evaluations are in no account, so none are asked for: use `evaluate_fn`.
-    Raises `InvalidArgument`.
+    Raises `InvalidArgument`, `ConnectionError`.
     """
 
     def __init__(
@@ -120,10 +123,12 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
         quantile: float | None = None,
         seed: int | None = None,
         wait: float = 600.0,
+        unanswered: str = "stop",
         arrays: str = "arrays",
         config: str = "config",
         clock: Any = time,
     ) -> None:
+        self.unanswered = one_of("unanswered", unanswered, ("stop", "release"))
         self.cohort = Cohort(
             clients=clients,
             rate=Fraction(str(rate)),
@@ -136,12 +141,13 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
         self.keys = Keys.fresh() if seed is None else Keys.from_seed(seed)
         self.algorithm: Algorithm = DPFedAvg(Local())
         if quantile is not None:
-            self.algorithm = AdaptiveClip(Local(), quantile=quantile, initial_clip=clip)
+            self.algorithm = AdaptiveClip(Local(), quantile=quantile)
         self._names, self._clock = (arrays, config), clock
         self._run: Run | None = None
         self._nodes: list[int] = []
         self._like: list[tuple[str, Any]] = []  # names, shapes and types of the app's arrays
         self._asked: dict[int, int] = {}  # client by node, of the round under way
+        self._sampled = 0  # clients whose coins fell in it
 
     # --- the run
 
@@ -217,6 +223,7 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
             _log.warning("the budget is spent: nobody is asked, and nothing more is released")
             return []
         sample, present = run.plan.sample(round, run.keys).clients, set(grid.get_node_ids())
+        self._sampled = len(sample)
         self._asked = {
             self._nodes[client]: int(client) for client in sample if self._nodes[client] in present
         }
@@ -240,20 +247,42 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
             if client is None or reply.has_error():
                 continue
             try:
-                rows[client] = self._vector(reply.content[self._names[0]]) - sent
+                row = self._vector(reply.content[self._names[0]]) - sent
             except MALFORMED:
                 continue  # missing, as if it had not answered
+            if np.isfinite(row).all():
+                rows[client] = row
+        self._check_answered(run.state.round + 1, len(rows))
         mechanisms = run.algorithm.mechanisms(run.plan, run.state.server)
         clip = mechanisms["update"].clip
         with run.accounts:
             run.step(_Answers(rows, clip if "short" in mechanisms else None), run.state.round + 1)
             assert run.folder is not None
             run.folder.save(run.state)  # before anybody sees it
+        missing = self._sampled - len(rows)
         if run.state.round == self.cohort.rounds:
             run.check()
             run.folder.forget_key()
+            lost = sum(run.state.missing.values())
+            if lost:
+                asked = lost + sum(run.state.sizes)
+                _log.warning("the run is over: %d of %d answers are missing", lost, asked)
         epsilon = float(run.plan.accounts[RUN].spent(run.state.round))
-        return self._record(run), MetricRecord({"epsilon": epsilon, "clip": clip})
+        told = {"epsilon": epsilon, "clip": clip, "missing": missing}
+        return self._record(run), MetricRecord(told)
+
+    def _check_answered(self, round: int, answers: int) -> None:
+        """Raise `ConnectionError` where nobody answered, unless noise alone is to be released."""
+        missing = self._sampled - answers
+        if missing:
+            _log.warning("round %d: %d of %d answers are missing", round, missing, self._sampled)
+        if answers or not self._sampled:  # where no coin fell, a round is like any other
+            return
+        message = f"none of the {missing} nodes of round {round} gave an answer that can be read"
+        if self.unanswered == "stop":
+            why = "nothing was charged or released, and the same command goes on from there"
+            raise ConnectionError(f"{message}: {why}")
+        _log.warning("%s: noise alone is released, at full price", message)
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
