@@ -417,7 +417,7 @@ class Plan:
         return step
 
     def _joint(self, noise: Mapping[str, Noise], each: Sequence[dp.Node | None]) -> dp.Node | None:
-        """Compose the fields of a round; where each message is seen (`by` "each") no coin hides its sender."""
+        """Compose a round's fields; where each message is seen (`by` "each") no coin hides its sender."""
         scheme = "none" if self.by == EACH else self.cohort.scheme
         nodes = [node for node in each if node is not None]
         if not nodes or len(nodes) < len(noise):
