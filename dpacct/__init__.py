@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from dpacct.answer import Answers as Answers
     from dpacct.answer.calibration import calibrate as calibrate
     from dpacct.answer.calibration import noise_multiplier as noise_multiplier
-    from dpacct.answer.table import Table as Table
-    from dpacct.answer.table import table as table
     from dpacct.auditing.audit import Audit as Audit
     from dpacct.auditing.audit import AuditBound as AuditBound
     from dpacct.auditing.audit import audit as audit
@@ -68,7 +66,8 @@ if TYPE_CHECKING:
     from dpacct.plan.tradeoff import TradeOff as TradeOff
     from dpacct.report.document import ReportDocument as ReportDocument
     from dpacct.report.document import ReportSection as ReportSection
-    from dpacct.report.plots import plot as plot
+    from dpacct.report.plots import plot as plots  # noqa: F401
+    from dpacct.report.plots.plot import plot as plot
     from dpacct.report.report import Report as Report
     from dpacct.risk import Risk as Risk
     from dpacct.risk import calibrate_risk as calibrate_risk
@@ -85,7 +84,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "answer": ("Answer", "Answers"),
     "answer.calibration": ("calibrate", "noise_multiplier"),
-    "answer.table": ("Table", "table"),
     "auditing.audit": ("Audit", "AuditBound", "audit"),
     "plan.adaptive": ("Filter", "Odometer"),
     "plan.certified": ("Certificate", "certificate"),
@@ -115,7 +113,7 @@ _HOMES = {
     "mechanisms.opaque": ("ApproxDP", "PureDP", "ZCDP"),
     "mechanisms.randomized_response": ("LocalRandomizer", "RandomizedResponse"),
     "mechanisms.staircase": ("Staircase",),
-    "report.plots": ("plot",),
+    "report.plots.plot": ("plot",),
     "report.report": ("Report",),
     "report.document": ("ReportDocument", "ReportSection"),
     "voting.aggregator": ("GNMax", "LNMax"),
@@ -130,8 +128,13 @@ _HOMES = {
     "plan.node": ("Node", "from_dict", "from_json"),
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),
 }
-_MODULES = ("auditing", "federated", "theorems")
-"""Modules that are public as a whole."""
+_MODULES = {
+    "auditing": "auditing",
+    "federated": "federated",
+    "plots": "report.plots.plot",
+    "theorems": "theorems",
+}
+"""Modules that are public as a whole, with their homes."""
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = sorted([*_HOME, *_MODULES, "__version__"])
@@ -139,7 +142,7 @@ __all__ = sorted([*_HOME, *_MODULES, "__version__"])
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"dpacct.{name}")
+        return import_module(f"dpacct.{_MODULES[name]}")
     if name not in _HOME:
         raise AttributeError(f"module 'dpacct' has no attribute {name!r}")
     module = import_module(f"dpacct.{_HOME[name]}")

@@ -24,7 +24,6 @@ from dpacct.citations import BAYES, RECONSTRUCTION, TRADEOFF
 from dpacct.declare.domain import Real
 from dpacct.declare.number import Number, up
 from dpacct.declare.record import card
-from dpacct.declare.words import hinting
 from dpacct.errors import Unreachable
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.vocabulary import Side, Strength
@@ -171,7 +170,6 @@ class Risk:
         )
 
 
-@hinting
 def calibrate_risk(
     build: Callable[[float], Node],
     *,

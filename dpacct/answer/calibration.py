@@ -16,7 +16,7 @@ from dpacct.answer.answer import Answer
 from dpacct.answer.ask import BoundaryQuestion, ask, strict
 from dpacct.declare.domain import RATE, STEPS, Real
 from dpacct.declare.number import Number, ln, short
-from dpacct.declare.words import EFFORT, Steps, hinting
+from dpacct.declare.words import EFFORT, Steps
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 _LEAST, _MOST = 1e-12, 1e15
 
 
-@hinting
 def calibrate(
     build: Callable[..., Node],
     *,
@@ -157,7 +156,6 @@ def published(question: BoundaryQuestion, build: Callable[..., Node], method: st
     )
 
 
-@hinting
 def noise_multiplier(
     *,
     epsilon: Number,

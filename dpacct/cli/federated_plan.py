@@ -215,7 +215,7 @@ def read_stated(path: str, client: str | None = None) -> PlanFile:
     else:
         file = _of_all(chosen, settings, name)
     # what the file says of the deployment comes before what the kind of plan says
-    said = {"setting": "Federated", **(file.about.said if file.about else {})}
+    said = dict(file.about.said) if file.about else {}
     said |= about.said if about else {}
     return file._replace(assumptions=declared, about=_about(said))
 

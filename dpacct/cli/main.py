@@ -15,7 +15,7 @@ import click
 
 from dpacct.cli import commands
 from dpacct.cli.command import Command, DeclaredCommand
-from dpacct.cli.output import ExitStatus, Failure, describe, made_readable
+from dpacct.cli.output import ExitStatus, Failure, describe, in_utf8
 from dpacct.declare.domain import did_you_mean
 from dpacct.declare.record import Usage
 
@@ -31,7 +31,6 @@ ORDER = (
         "tables",
         "verify",
         "ledger",
-        "completion",
     ),
 )
 """The usual commands, as `dpacct --help` lists them."""
@@ -96,8 +95,8 @@ class Root(click.Group):
         words = list(args)
         if sys.stdout is None:  # closed by the caller (>&-), who wants no output
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        made_readable(sys.stdout)
-        made_readable(sys.stderr)
+        in_utf8(sys.stdout)
+        in_utf8(sys.stderr)
         if COMPLETE_VARIABLE in os.environ:  # a shell is asking what could come next
             self._main_shell_completion({}, "dpacct", COMPLETE_VARIABLE)
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import math
 import os
@@ -45,39 +44,10 @@ class ExitStatus:
     BROKEN_PIPE = 141  # 128 + SIGPIPE: what `cat` and `grep` report in the same place
 
 
-_PLAIN = (
-    dict.fromkeys("─━═", "-")
-    | dict.fromkeys("│┃┤", "|")
-    | dict.fromkeys("├└┌┐┘┼", "+")
-    | dict.fromkeys("●■▲◆▼✚✖•", "*")
-    | {"≤": "<=", "≥": ">=", "≠": "!=", "×": "x", "−": "-", "–": "-", "—": "-", "∞": "inf"}
-    | {"ε": "epsilon", "δ": "delta", "σ": "sigma", "α": "alpha", "β": "beta", "μ": "mu"}
-    | {"✓": "yes", "✗": "no", "…": "...", "’": "'", "é": "e", "ü": "u", "√": "sqrt", "·": "*"}
-)
-
-
-def in_plain(error: UnicodeError) -> tuple[str, int]:
-    """An error handler for `codecs.register_error`: plain text for characters that an encoding lacks."""
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    lacking = error.object[error.start : error.end]
-    return "".join(_PLAIN.get(character, "?") for character in lacking), error.end
-
-
-def made_readable(stream: TextIO | None) -> None:
-    """Make a stream replace characters that its encoding lacks by plain text instead of failing.
-
-    UTF-8 has everything; a pipe on Windows often has cp1252.
-    """
-    if isinstance(stream, io.TextIOWrapper):
-        codecs.register_error("dpacct-plain", in_plain)
-        stream.reconfigure(errors="dpacct-plain")
-
-
 def in_utf8(stream: TextIO | None) -> None:
-    """Switch a pipe or file to UTF-8 for documents that require it; a terminal keeps its encoding."""
-    if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
-        stream.reconfigure(encoding="utf-8")
+    """Write UTF-8 into pipes and files on every system; a terminal keeps its encoding."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
 
 
 SCHEMA = 1

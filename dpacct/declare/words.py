@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import wraps
-from typing import ParamSpec, TypeVar
 
-from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, STEPS, Integer, Real, Word, did_you_mean
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, STEPS, Integer, Real, Word
 from dpacct.declare.number import text
 from dpacct.declare.record import Call, Exclusive, Maybe, Parameter, Record, Usage
 from dpacct.errors import InvalidArgument
@@ -177,63 +174,6 @@ class Target(Record):
         "D",
         known_as=("target_delta",),
     )
-
-
-Arguments = ParamSpec("Arguments")
-Value = TypeVar("Value")
-
-
-def hinting(function: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
-    """Make a function answer an argument that it lacks with the nearest, or with another tool's name for it.
-
-    >>> @hinting
-    ... def noise(*, epsilon, sample_rate=1): ...
-    >>> noise(target_epsilon=8)
-    Traceback (most recent call last):
-    TypeError: noise() got an unexpected keyword argument 'target_epsilon'; did you mean epsilon?
-    >>> noise(8)
-    Traceback (most recent call last):
-    TypeError: noise() takes 0 positional arguments but 1 was given; say epsilon=...
-    """
-
-    @wraps(function)
-    def called(*args: Arguments.args, **named: Arguments.kwargs) -> Value:
-        try:
-            return function(*args, **named)
-        except TypeError as error:
-            hint = _meant(function, named) or _by_name(function, len(args))
-            if not hint:
-                raise
-            raise TypeError(f"{error}{hint}") from None
-
-    return called
-
-
-def _meant(function: Callable[..., object], named: Iterable[str]) -> str:
-    """Return a hint for the first of these names that is no argument of the function."""
-    from inspect import signature
-
-    arguments = signature(function).parameters
-    also: dict[str, str] = {}
-    for each in (*Steps.parameters.values(), *Target.parameters.values()):
-        for argument in {each.name, *each.also} & arguments.keys():
-            also |= dict.fromkeys((each.name, *each.also, *each.known_as), argument)
-    return next(
-        (did_you_mean(name, arguments, also) for name in named if name not in arguments), ""
-    )
-
-
-def _by_name(function: Callable[..., object], count: int) -> str:
-    """Return a hint with the first arguments that must be named, where more than may came without."""
-    from inspect import Parameter as Argument
-    from inspect import signature
-
-    arguments = signature(function).parameters.values()
-    unnamed = sum(each.kind is not Argument.KEYWORD_ONLY for each in arguments)
-    by_name = [each.name for each in arguments if each.kind is Argument.KEYWORD_ONLY]
-    # A builder's own TypeError, from within, is left as it is: there the count is right.
-    wanted = by_name[: max(0, count - unnamed)]
-    return f"; say {', '.join(f'{name}=...' for name in wanted)}" if wanted else ""
 
 
 # --- how an answer is looked for

@@ -1,15 +1,14 @@
-"""A page for a terminal: formulas in Unicode, tables aligned, lines wrapped."""
+"""A page for a terminal: formulas in LaTeX, tables aligned, lines wrapped."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from dpacct.declare.record import aligned
 from dpacct.papers.page import SECTIONS, Statement
 from dpacct.papers.registry import papers
-from dpacct.papers.tex import unicode
 from dpacct.vocabulary import Side
 
 _SIDES = {
@@ -20,17 +19,16 @@ _SIDES = {
 }
 
 
-def rendered(statement: Statement, width: int = 100, *, latex: bool = False) -> list[str]:
-    """The lines of the page; `latex` leaves the formulas as they are written."""
-    formula = str if latex else unicode
+def rendered(statement: Statement, width: int = 100) -> list[str]:
+    """The lines of the page, with formulas in LaTeX."""
     paper = papers()[statement.paper]
     where = f"{paper.short}, {paper.title}: {statement.locus}."
     instead = f"; use {statement.corrected_by}" if statement.corrected_by else ""
     lines = [statement.id, *textwrap.wrap(where, width), ""]
     lines += [f"{statement.verdict.upper()} ({statement.evidence}){instead}", ""]
-    lines += [*prose(statement.claim, width, formula), ""]
+    lines += [*prose(statement.claim, width), ""]
     if statement.maths:
-        shown, rest = f"    {formula(statement.maths)}", "      "
+        shown, rest = f"    {statement.maths}", "      "
         lines += textwrap.wrap(shown, width - 4, subsequent_indent=rest, break_long_words=False)
         lines.append("")
     if statement.quantity:
@@ -42,27 +40,27 @@ def rendered(statement: Statement, width: int = 100, *, latex: bool = False) -> 
         lines += textwrap.wrap(rests, width, subsequent_indent="  ")
     for title in SECTIONS:
         if text := statement.section(title):
-            lines += ["", title, *(f"  {line}" for line in prose(text, width - 2, formula))]
+            lines += ["", title, *(f"  {line}" for line in prose(text, width - 2))]
     if statement.witness:
         point, text = statement.witness
         at = ", ".join(f"{name}={value}" for name, value in point.items())
         lines += ["", "Counter-example", f"  {at}"]
-        lines += [f"  {line}" for line in prose(text, width - 2, formula)]
+        lines += [f"  {line}" for line in prose(text, width - 2)]
     if statement.values:
         names = [a.name for a in statement.arguments]
         rows = [(*v.inputs.values(), v.formula, v.truth, v.source) for v in statement.values]
         head = (*names, "formula", "truth", "source")
         text = statement.section("Reference values").partition("|")[0]
         lines += ["", "Reference values"]
-        lines += [f"  {line}" for line in prose(text, width - 2, formula)]
+        lines += [f"  {line}" for line in prose(text, width - 2)]
         lines += table(rows, head)
     return lines
 
 
-def prose(text: str, width: int, formula: Callable[[str], str] = unicode) -> list[str]:
-    """Paragraphs with their formulas and links as plain text, wrapped; no line ends inside a formula."""
+def prose(text: str, width: int) -> list[str]:
+    """Paragraphs with their links as plain text, wrapped; no line ends inside a formula."""
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", text)
-    plain = re.sub(r"\$([^$]*)\$", lambda m: formula(m[1]).replace(" ", "\xa0"), plain)
+    plain = re.sub(r"\$([^$]*)\$", lambda m: m[1].replace(" ", "\xa0"), plain)
     lines = []
     for paragraph in plain.split("\n\n"):
         words = re.sub(r"[ \n]+", " ", paragraph)

@@ -20,7 +20,7 @@ from dpacct.citations import BALLS
 from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import Number, ln, shown, text
 from dpacct.declare.record import Displayed, Facts
-from dpacct.declare.words import DIGITS, PROOF_DIGITS, hinting
+from dpacct.declare.words import DIGITS, PROOF_DIGITS
 from dpacct.errors import InvalidArgument
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
@@ -315,7 +315,6 @@ class Certificate(Displayed):
         )
 
 
-@hinting
 def certificate(
     node: Node,
     *,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,7 +26,7 @@ from dpacct.pld.pair import PairMoments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
 from dpacct.pld.profile import Profile, SkippedReadings
 from dpacct.pld.rare_law import Counted, SampledLaw
-from dpacct.pld.stable import Floats, TooFine, cached_property
+from dpacct.pld.stable import Floats, TooFine
 from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 

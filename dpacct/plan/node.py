@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar,
 from dpacct.declare.domain import STEPS, did_you_mean
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import card
-from dpacct.declare.words import EFFORT, hinting
+from dpacct.declare.words import EFFORT
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 
@@ -280,7 +280,6 @@ class Node(ABC):
         effort: Number = ...,
         adjacency: Adjacency | str | None = ...,
     ) -> Answers: ...
-    @hinting
     def epsilon(
         self,
         delta: Any,
@@ -324,7 +323,6 @@ class Node(ABC):
         effort: Number = ...,
         adjacency: Adjacency | str | None = ...,
     ) -> Answers: ...
-    @hinting
     def delta(
         self,
         epsilon: Any,

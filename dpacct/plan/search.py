@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 from dpacct.answer import Answer
@@ -25,7 +25,7 @@ from dpacct.plan.routes import ROUTES, safe_log_delta
 from dpacct.pld.budget import WORK, Overspent, metered, one_question, spent
 from dpacct.pld.interval import Interval
 from dpacct.pld.roots import WIDTH, near_root, real, whole
-from dpacct.pld.stable import TooFine, cached_property
+from dpacct.pld.stable import TooFine
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 # relative widths: of the bracket from the normal approximation; of what estimates, and fine ones, leave to
@@ -177,7 +177,7 @@ def own_errors() -> Iterator[None]:
 def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
     """`build` with its result checked: raises `InvalidArgument` for anything but a plan.
 
-    An `ArithmeticError` of `build` becomes a `BuildFailed`; ask within `own_errors()`.
+    A division by zero or an overflow within `build` becomes a `BuildFailed`; ask within `own_errors()`.
     """
     built: object = build
     if not callable(built):
@@ -187,7 +187,7 @@ def making_plans(build: Callable[..., Node]) -> Callable[..., Node]:
     def made(number: float) -> Node:
         try:
             plan: object = build(number)
-        except ArithmeticError as error:
+        except (ZeroDivisionError, OverflowError) as error:
             raise BuildFailed from error
         if not isinstance(plan, Node):
             message = "build must make a plan, such as dp.Gaussian(sigma=1)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy.typing as npt
 from dpacct.errors import OutsideDomain
 
 from .pieces import Pieces, Source
-from .stable import Floats, cached_property, quiet
+from .stable import Floats, quiet
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _COARSE, _COARSE_WEIGHTS = np.polynomial.legendre.leggauss(7)

@@ -15,6 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ import numpy.typing as npt
 from . import stable
 from .operators import Blended, Functions, Operator, Reversed, SampledLoss
 from .scalar import log, pi
-from .stable import Floats, TooFine, cached_property, quiet
+from .stable import Floats, TooFine, quiet
 
 _GAUSS = np.polynomial.legendre.leggauss(24)
 _CELL_GAUSS = np.polynomial.legendre.leggauss(8)

@@ -12,6 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -24,7 +25,6 @@ from .stable import (
     Complexes,
     Floats,
     TooFine,
-    cached_property,
     expm1_linear,
     log1p,
     log1p_linear,

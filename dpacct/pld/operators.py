@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 
 from . import stable
-from .stable import Floats, cached_property, quiet
+from .stable import Floats, quiet
 
 
 class Functions(Protocol):

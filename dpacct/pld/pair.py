@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ from .moments import prepare
 from .nested import nested
 from .pieces import Cut, Source
 from .scalar import exp
-from .stable import Floats, TooFine, cached_property
+from .stable import Floats, TooFine
 
 # e^-epsilon of a guarantee must be a double
 _LEAST_LOG = -690.0  # above which a mass has all its digits as a float

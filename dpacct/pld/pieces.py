@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy.typing as npt
 from . import stable
 from .budget import evaluated
 from .loss import ULPS, Branch, LossDistribution, rounding
-from .stable import Floats, cached_property, quiet
+from .stable import Floats, quiet
 
 if TYPE_CHECKING:
     from .moments import Summand

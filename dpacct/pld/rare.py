@@ -25,6 +25,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri_exp
@@ -48,7 +49,7 @@ from .rare_sums import (
     log_sum,
 )
 from .saddle import Saddle, guess_for_epsilon
-from .stable import TooFine, cached_property, quiet
+from .stable import TooFine, quiet
 
 # levels of jumps, as parts of epsilon, in the order in which they are tried
 _LEVELS = (0.3, 0.15, 0.08, 0.05, 0.03, 0.02, 0.012)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from .budget import evaluated
 from .loss import LOG_NORMAL, Branch, LossDistribution, gaussian, laplace
 from .moments import Summand
 from .operators import Reversed, SampledLoss
-from .stable import Floats, TooFine, cached_property, unmixed_loss
+from .stable import Floats, TooFine, unmixed_loss
 
 Array = Floats
 

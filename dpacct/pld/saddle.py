@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
 from .moments import Moments, Parts, Summand, SummedMoments, Tilted, prepare
-from .stable import Complexes, Floats, Number, TooFine, cached_property, log_peak
+from .stable import Complexes, Floats, Number, TooFine, log_peak
 
 _FAN = np.geomspace(0.1, 3.0, 21)
 _NEAR = np.array([0.95, 1.0, 1.05])

@@ -8,36 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from .budget import evaluated
-
-if TYPE_CHECKING:
-    from functools import cached_property as cached_property
-else:
-
-    class cached_property:
-        """A property that is computed once, and then lies in the instance's `__dict__`, which is read first.
-
-        That of functools holds a lock until Python 3.12, which costs more than many values here. Without
-        it two threads may compute the same value twice, and both are right.
-        """
-
-        def __init__(self, compute):
-            self.compute, self.__doc__ = compute, compute.__doc__
-
-        def __set_name__(self, owner, name):
-            self.name = name
-
-        def __get__(self, instance, owner=None):
-            if instance is None:
-                return self
-            value = instance.__dict__[self.name] = self.compute(instance)
-            return value
-
 
 Floats = npt.NDArray[np.floating[Any]]
 Complexes = npt.NDArray[np.complexfloating[Any, Any]]

@@ -223,12 +223,6 @@ class Report:
         """The report as JSON text."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
-    def to_yaml(self) -> str:
-        """A draft card for the registry of differential privacy deployments, as YAML."""
-        from dpacct.report.card import card, dump
-
-        return dump(*card(self))
-
     def to_bibtex(self) -> str:
         """The works that the report cites."""
         from dpacct.bibliography import bibtex

@@ -1,7 +1,5 @@
 """An answer in the hands of a user: formats, comparisons, arrays, tables, notebooks."""
 
-import csv
-import io
 import math
 from decimal import Decimal
 from fractions import Fraction
@@ -93,41 +91,6 @@ def test_one_bad_value_of_many_is_refused() -> None:
     assert type(dp.Gaussian(sigma=2).epsilon(np.float64(1e-5), method="clt")) is dp.Answer
 
 
-def test_a_table_says_what_each_question_says() -> None:
-    plans = {"a": dp.Gaussian(sigma=2), "b": dp.ZCDP("0.1")}
-    made = dp.table(plans, delta=["1e-5", 1e-6], method=["exact", "rdp"])
-    assert len(made) == 8 and [row["plan"] for row in made] == ["a"] * 4 + ["b"] * 4
-    for row in made:
-        if row["error"]:
-            assert (row["plan"], row["method"], row["value"]) == ("b", "exact", None)
-            continue
-        answer = plans[row["plan"]].epsilon(row["delta"], method=row["method"])
-        assert (row["value"], row["upper"]) == (answer.value, answer.upper)
-        assert (row["side"], row["strength"]) == (str(answer.side), str(answer.strength))
-    read = list(csv.DictReader(io.StringIO(made.to_csv())))
-    assert [float(row["value"] or "nan") for row in read if row["value"]] == [
-        value for value in made["value"] if value is not None
-    ]
-    assert "<th>error</th>" in made._repr_html_() and "error" in repr(made).split("\n")[0]
-
-
-def test_tables_of_plans_that_look_alike_and_of_one() -> None:
-    step = dp.Gaussian(sigma=2)
-    assert dp.table([step, step * 2, step], epsilon=1, method="clt")["plan"] == [
-        "Gaussian(sigma=2)",
-        "Gaussian(sigma=2) * 2",
-        "Gaussian(sigma=2) (3)",
-    ]
-    single = dp.table(step, epsilon=1, method="clt")
-    assert single["value"] == [step.delta(1, method="clt").value] and "error" not in repr(single)
-    for wrong in ({}, {"delta": 1e-5, "epsilon": 1}):
-        with pytest.raises(dp.InvalidArgument, match="either delta or epsilon"):
-            dp.table(step, **wrong)
-    for made in (lambda: dp.table(3, delta=1e-5), lambda: dp.Risk(3)):  # type: ignore[arg-type]
-        with pytest.raises(dp.InvalidArgument, match="plan must be a plan such as"):
-            made()
-
-
 def test_noise_of_samplings_that_have_words_of_their_own() -> None:
     """Whole epochs of bins, and several records of a user."""
     target = {"epsilon": 1, "delta": "1e-6", "method": "exact", "sample_rate": "0.1"}
@@ -183,11 +146,10 @@ def test_what_does_not_go_together_is_named(
 
 
 def test_a_plan_that_knows_better_says_so_to_everybody() -> None:
-    """One shuffle has bounds of its own: in an array, in a table and by itself."""
+    """One shuffle has bounds of its own: in an array and by itself."""
     shuffle = dp.Shuffle(eps0=1, clients=1000)
     answer = shuffle.delta(0.2)
     assert shuffle.delta([0.2, 0.3])[0] == answer
-    assert dp.table(shuffle, epsilon=0.2)["upper"] == [answer.upper]
     assert float(answer) < float((shuffle * 1).delta(0.2, method="rdp"))
 
 
@@ -206,41 +168,3 @@ def test_at_delta_zero_what_is_pure_answers() -> None:
     assert line("eps --b 2 --delta 0").stdout.startswith("epsilon 0.5    at delta 0\n")
     refused = line("eps --sigma 2 --delta 0")
     assert refused.code == 4 and "no finite epsilon" in refused.stderr
-
-
-@pytest.mark.parametrize(
-    ("typed", "meant"),
-    [
-        ({"target_epsilon": 8}, "epsilon"),
-        ({"epsilon": 8, "target_delta": 1e-5}, "delta"),
-        ({"epsilon": 8, "delta": 1e-5, "q": 0.01}, "sample_rate"),
-        ({"epsilon": 8, "delta": 1e-5, "rate": 0.01}, "sample_rate"),
-        ({"epsilon": 8, "delta": 1e-5, "num_steps": 10}, "steps"),
-        ({"epsilon": 8, "delta": 1e-5, "epoch": 10}, "epochs"),
-    ],
-    ids=str,
-)
-def test_names_of_other_tools_are_answered_with_those_here(
-    typed: dict[str, float], meant: str
-) -> None:
-    wrong = next(name for name in reversed(typed))
-    with pytest.raises(TypeError, match=f"unexpected .* '{wrong}'; did you mean {meant}[?]$"):
-        dp.noise_multiplier(**typed)  # type: ignore[arg-type]
-
-
-def test_arguments_without_their_names_are_answered_with_them() -> None:
-    with pytest.raises(TypeError, match=r"were given; say epsilon=[.]{3}, delta=[.]{3}$"):
-        dp.noise_multiplier(8, 1e-5)  # type: ignore[misc]
-    with pytest.raises(TypeError, match=r"were given; say method=[.]{3}$"):
-        dp.Gaussian(1).epsilon(1e-5, "exact")  # type: ignore[call-overload]
-
-
-def test_so_are_those_of_plans_and_mechanisms() -> None:
-    plan, build = dp.Gaussian(1), dp.Gaussian
-    for call in (plan.epsilon, lambda **named: dp.calibrate(build, epsilon=1, **named)):
-        with pytest.raises(TypeError, match=r"'target_delta'; did you mean delta[?]$"):
-            call(target_delta=1e-5)  # type: ignore[operator]
-    with pytest.raises(dp.InvalidArgument, match=r"no parameter scale; did you mean b[?]$"):
-        dp.Laplace(scale=2)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"missing 1 required positional argument: 'delta'$"):
-        plan.epsilon()  # type: ignore[call-overload]

@@ -97,36 +97,12 @@ def plan(tmp_path: Path) -> str:
     return str(tmp_path / "plan.toml")
 
 
-@pytest.mark.parametrize(
-    ("command", "encoding"),
-    [
-        ("report {}", "cp1252"),
-        ("report {}", "ascii"),
-        ("report {} --format yaml", "cp1252"),
-        ("report {} --format html", "latin-1"),
-        ("curve --sigma 1 --points 5 --text", "cp437"),
-    ],
-)
-def test_any_encoding_of_stdout(command: str, encoding: str, plan: str) -> None:
-    words = [word.format(plan) for word in command.split()]
-    done = started("-m", "dpacct", *words, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
-    assert done.returncode == 0, done.stderr.decode()
-    if "html" in command or "yaml" in command:  # their own forms say UTF-8
-        assert done.stdout.decode("utf-8")
-    else:
-        text = done.stdout.decode("utf-8" if encoding == "ascii" else encoding)
-        assert "?" not in re.sub(r"\w\?", "", text), text
-
-
-def test_what_stands_for_a_character(plan: str) -> None:
-    """Numbers and their side stay readable."""
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1"])
+def test_a_pipe_gets_utf_8_on_every_system(encoding: str, plan: str) -> None:
     words = ("-m", "dpacct", "report", plan)
-    plain = started(*words, PYTHONIOENCODING="cp1252", PYTHONUTF8="0").stdout.decode("cp1252")
-    whole = started(*words, PYTHONIOENCODING="utf-8").stdout.decode("utf-8")
-    number = re.search(r"epsilon: ≤ (2\.25\d{7,})\n", whole)
-    assert number is not None and f"epsilon: <= {number[1]}\n" in plain
-    beside = {"≤": "<=", "─": "-", "└": "+", "├": "+", "│": "|"}
-    assert whole.translate(str.maketrans(beside)) == plain
+    done = started(*words, PYTHONIOENCODING=encoding, PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr.decode()
+    assert re.search(r"epsilon: ≤ 2\.25\d{7,}\n", done.stdout.decode("utf-8"))
 
 
 def test_a_path_that_the_console_cannot_show() -> None:

@@ -38,7 +38,6 @@ from tests.structure.project import ROOT
         ("eps --sigma 1 --delta .1 --method pld", "exact"),
         ("eps --sigma 1 --delta .1 --sampling poison", "poisson"),
         ("curve --kind trade-off --sigma 1", "tradeoff"),
-        ("completion bahs", "bash"),
         ("--vresion", "--version"),
     ],
 )
@@ -62,12 +61,6 @@ def test_version() -> None:
     from importlib.metadata import version
 
     assert line("--version").stdout == f"dpacct {version('dpacct')}\n"
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_script(shell: str) -> None:
-    script = line(f"completion {shell}").stdout
-    assert "_DPACCT_COMPLETE" in script and f"{shell}_complete" in script
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,6 @@ Numbers are rounded to few digits on the way to a reader. An upper end may only 
 only fall, and a delta beside an epsilon may only grow: (epsilon, delta) is still what holds.
 """
 
-import csv
-import io
 import json
 import math
 import re
@@ -17,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,27 +113,6 @@ def on_a_screen(answer: dp.Answer) -> Ends:
     return first(screens.of_answer(answer, {"delta": Fraction(1, 10**5)}))
 
 
-def as_table(answer: dp.Answer) -> dp.Table:
-    ends = {name: [getattr(answer, name)] for name in ("lower", "upper")}
-    return dp.Table({name: cells for name, cells in ends.items() if cells != [None]})
-
-
-def in_a_table(answer: dp.Answer) -> Ends:
-    head, cells = (line.split() for line in repr(as_table(answer)).splitlines())
-    return ends_of(dict(zip(head, cells, strict=True)))
-
-
-def in_html(answer: dp.Answer) -> Ends:
-    texts = Cells(as_table(answer)._repr_html_()).texts
-    half = len(texts) // 2
-    return ends_of(dict(zip(texts[:half], texts[half:], strict=True)))
-
-
-def in_csv(answer: dp.Answer) -> Ends:
-    (row,) = csv.DictReader(io.StringIO(as_table(answer).to_csv()))
-    return ends_of(row)
-
-
 def in_json(answer: dp.Answer) -> Ends:
     read = json.loads(json.dumps(answer.to_dict()))
     assert (read["lower"], read["upper"]) == (answer.lower, answer.upper)
@@ -153,9 +129,6 @@ FORMS: dict[str, Callable[[dp.Answer], Ends]] = {
     "report": in_a_report,
     "details": in_details,
     "screen": on_a_screen,
-    "table": in_a_table,
-    "html": in_html,
-    "csv": in_csv,
     "json": in_json,
 }
 
@@ -232,12 +205,6 @@ def test_commands(plan: str, tmp_path: Path) -> None:
             continue
         assert ends is not None
         contains((decimal(ends[1]), decimal(ends[2])), answer["lower"], answer["upper"])
-    card = yaml.safe_load(
-        run("report", *plan.split(), *STATED, *adjacency, "--format", "yaml").stdout
-    )
-    stated = card["deployment"]["privacy_loss"]["privacy_parameters"]
-    contains((None, decimal(stated["epsilon"])), None, answer["upper"])
-    assert 3.00071e-5 <= stated["delta"] <= 3.01e-5
 
 
 def test_an_audit() -> None:

@@ -60,11 +60,6 @@ def test_each_can_be_shown(name: str) -> None:
     assert len(body["vectors"]) == len(statement.values)
 
 
-def test_latex_is_shown_on_request() -> None:
-    assert r"\tbinom" in line("theorems show dp_fed_ls.appendix_a --latex").stdout
-    assert "\\" not in line("theorems show dp_fed_ls.appendix_a").stdout
-
-
 def test_eval_in_json() -> None:
     done = line("theorems eval dp_fed_ls.lemma2 tau=0.05 nu2=1 alpha=2 --json")
     assert done.code == 0
@@ -109,7 +104,7 @@ def test_no_calculator_answers_with_what_is_false(statement: Statement) -> None:
         (
             "theorems prove",
             2,
-            "theorems has the actions list, show, search, eval or errata, got 'prove'",
+            "theorems has the actions list, show, search or eval, got 'prove'",
         ),
         ("theorems search", 2, "needs words that the paper prints"),
         ("theorems search xyzzy", 2, "no statement of the papers matches"),
@@ -215,11 +210,6 @@ def test_words_of_the_paper_find_the_statement(words: str, first: str) -> None:
 def test_a_numbered_place_finds_it_in_every_paper() -> None:
     results = [row["id"] for row in run("theorems", "search", "Lemma 2", "--json").json]
     assert set(results[:3]) == {"dp_fed_ls.lemma2", "dp_fedsam.lemma2", "udp_fl.lemma2"}
-
-
-def test_errata_are_a_page() -> None:
-    done = line("theorems errata")
-    assert done.code == 0 and done.stdout.startswith("# Errata of the papers\n")
 
 
 # --- Phrases from the papers' own texts, typed as a reader would, each find their statement at once.

@@ -156,7 +156,6 @@ def test_a_violated_one_stands_first_and_above() -> None:
     html = bad.to_html()
     assert html.index('role="alert"') < html.index('class="statement"')
     assert "| if it held |" in bad.to_markdown() and "| the guarantee |" not in bad.to_markdown()
-    assert "privacy_parameters:" not in bad.to_yaml() and "does not hold" in bad.to_yaml()
     fine = report("ONE")
     assert not fine.violated and "WARNING" not in fine.to_text() and 'alert"' not in fine.to_html()
 

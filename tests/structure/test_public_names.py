@@ -64,7 +64,6 @@ NAMES = [
     "Side",
     "Staircase",
     "Strength",
-    "Table",
     "TradeOff",
     "Unit",
     "Votes",
@@ -80,7 +79,7 @@ NAMES = [
     "from_json",
     "noise_multiplier",
     "plot",
-    "table",
+    "plots",
     "theorems",
 ]
 PUBLIC = [*ERRORS, *NAMES, "__version__"]
@@ -148,10 +147,10 @@ def test_the_module_runs_as_a_program() -> None:
 # --- What users call says what it takes and what it raises, and shows its use.
 
 
-MODULES = ("auditing", "federated", "plot")
+MODULES = ("auditing", "federated", "plots")
 CLASSES = (
     *("Answer", "Answers", "Audit", "AuditBound", "Certificate", "Execution", "Filter", "Ledger"),
-    *("Node", "Odometer", "Report", "ReportDocument", "Risk", "Table", "TradeOff", "Votes"),
+    *("Node", "Odometer", "Report", "ReportDocument", "Risk", "TradeOff", "Votes"),
     "auditing.Curve",
 )
 """Classes whose methods users call; those of mechanisms and samplers are called by accountants."""
@@ -172,11 +171,11 @@ NOTHING_TO_REFUSE = {
         "Ledger.account",
         "Ledger.release",
         "Node.to_json",
-        "plot.draw",
-        "plot.figure",
-        "plot.look_of",
-        "plot.plot_line",
-        "plot.style",
+        "plots.draw",
+        "plots.figure",
+        "plots.look_of",
+        "plots.plot_line",
+        "plots.style",
     ),
 }
 """They take anything of their types."""

@@ -96,7 +96,7 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         for command in ("noise", "eps", "delta", "steps", "compare", "risk", "curve")
     },
     **{
-        ("name", name): (False, "a page's pictures are made by the one Chart: dpacct.plot.Chart")
+        ("name", name): (False, "a page's pictures are made by the one Chart: dpacct.plots.Chart")
         for name in ("ReportChart", "ReportLine")
     },
     ("name", "federated members"): (

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 FILES = HERE / "files"
 COMMANDS = (
     *("noise", "eps", "delta", "steps", "compare", "shuffle", "risk", "federated", "pate", "curve"),
-    *("compose", "report", "cite", "theorems", "tables", "verify", "ledger", "completion"),
+    *("compose", "report", "cite", "theorems", "tables", "verify", "ledger"),
 )
 
 # Every mechanism, and what may be put around it; the text is run, so constructors are kept too.

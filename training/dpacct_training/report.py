@@ -250,7 +250,7 @@ def _appendix(prepared: Prepared) -> tuple[dp.ReportSection, ...]:
 # --- pictures of the rounds
 
 
-def accuracy(rows: list[Row]) -> dp.plot.Chart:
+def accuracy(rows: list[Row]) -> dp.plots.Chart:
     """Accuracy in percent over the rounds.
 
     >>> chart = accuracy([{"round": 1, "accuracy": 0.5}, {"round": 2, "accuracy": 0.75}])
@@ -259,10 +259,10 @@ def accuracy(rows: list[Row]) -> dp.plot.Chart:
     """
     rounds = [float(row["round"]) for row in rows]
     shares = [100 * row["accuracy"] for row in rows]
-    return dp.plot.Chart.simple("round", "accuracy / %", rounds, shares, title="Accuracy by round")
+    return dp.plots.Chart.simple("round", "accuracy / %", rounds, shares, title="Accuracy by round")
 
 
-def epsilon(rows: list[Row]) -> dp.plot.Chart | None:
+def epsilon(rows: list[Row]) -> dp.plots.Chart | None:
     """Epsilon so far over the rounds, a staircase: a bound for one round holds until the next."""
     priced = [row for row in rows if "epsilon" in row]
     if not priced:
@@ -276,7 +276,7 @@ def epsilon(rows: list[Row]) -> dp.plot.Chart | None:
         x.append(row["round"])
         y.append(row["epsilon"])
     caption = "Epsilon so far by round, an upper bound"
-    return dp.plot.Chart.simple("round", "epsilon so far, at most", x, y, title=caption)
+    return dp.plots.Chart.simple("round", "epsilon so far, at most", x, y, title=caption)
 
 
 def curves(rows: list[Row]) -> tuple[tuple[str, str], ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import Command, File
-from dpacct.cli.output import Result, in_utf8, write_file
+from dpacct.cli.output import Result, write_file
 from dpacct.declare.domain import Text, did_you_mean
 from dpacct.declare.number import shown
 from dpacct.declare.record import Maybe, Parameter, Several, Usage
@@ -66,7 +65,6 @@ class Cite(Command):
             return {"entries": entries, "used": [each.to_dict() for each in sources]}
 
         def lines() -> list[str]:
-            in_utf8(sys.stdout)
             return [text] if self.output is None else []
 
         return Result(body, lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from dpacct.cli.command import METHOD, QUIET, Command, File
 from dpacct.cli.federated_plan import MissingKey, read_stated
-from dpacct.cli.output import Result, in_utf8, must_be_finite, write_file
+from dpacct.cli.output import Result, must_be_finite, write_file
 from dpacct.cli.words import PlanFile, file_name
 from dpacct.declare.domain import PURE_DELTA, Text, Word, one_of
 from dpacct.declare.number import text
@@ -25,15 +24,13 @@ if TYPE_CHECKING:
     from dpacct.report.report import Report
     from dpacct.vocabulary import Assumption
 
-FORMATS = ("text", "markdown", "html", "json", "yaml", "bibtex")
+FORMATS = ("text", "markdown", "html", "json", "bibtex")
 SUFFIXES = {
     ".txt": "text",
     ".md": "markdown",
     ".html": "html",
     ".htm": "html",
     ".json": "json",
-    ".yaml": "yaml",
-    ".yml": "yaml",
     ".bib": "bibtex",
 }
 # A key that is missing, and what to write into the plan.
@@ -108,9 +105,6 @@ class StatedReport(Command):
             write_file(written.encode(), self.output)
         notes = [] if self.plan_file else self.stated().two_readings(resolve_adjacency(file.node))
         notes = [f"note: {line}." for line in notes]
-        if chosen == "yaml" and not self.quiet and "TO BE FILLED IN" in written:
-            marked = "lines marked `to be filled in` need an answer before the record is sent"
-            notes.append(f"note: {marked}.")
         if report.violated:
             wrong = len(report.violated)
             said = "an assumption is" if wrong == 1 else f"{wrong} assumptions are"
@@ -119,8 +113,6 @@ class StatedReport(Command):
         def lines() -> list[str]:
             if self.output is not None:
                 return []
-            if chosen != "text" and not self.quiet:
-                in_utf8(sys.stdout)
             return written.removesuffix("\n").split("\n")
 
         status = AssumptionViolated.exit_code if report.violated else 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from dpacct.papers.page import Statement
 
-ACTIONS = ("list", "show", "search", "eval", "errata")
+ACTIONS = ("list", "show", "search", "eval")
 _WANTS = {
     "show": "the id of a theorem, or words that find one",
     "search": "words that the paper prints",
@@ -41,23 +41,20 @@ class Theorems(Command):
     Every lemma, theorem and constant is there as printed, with its domain, its verdict, its
     counter-example if it is false, and what to use instead. A paper goes by its key, a name, an arXiv
     number, its authors or the file of its text; `search` takes what the PDF prints. `eval` refuses arguments
-    outside the hypotheses (exit code 3), and a refuted statement unless --as-printed is given. `errata` is
-    what is false in the papers, as a page in Markdown.
+    outside the hypotheses (exit code 3), and a refuted statement unless --as-printed is given.
     """
 
     heading = "Evaluation"
-    headings = dict.fromkeys(("latex",), "Output")
     words: Parameter[tuple[str, ...]] = Several(
         Suggested(lambda: (*ACTIONS, *known_names())),
         "what to do",
-        "[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ... | errata]",
+        "[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ...]",
         default=(),
         kw_only=False,
     )
     as_printed: Parameter[bool] = Switch(
         "evaluate a refuted statement all the same, exactly as the paper prints it"
     )
-    latex: Parameter[bool] = Switch("formulas as LaTeX, for show")
     examples = (
         "theorems",
         "theorems list UDP-FL",
@@ -72,12 +69,8 @@ class Theorems(Command):
         action, rest = (self.words[0], self.words[1:]) if self.words else ("list", ())
         if action == "list":
             return _list(rest)
-        if action == "errata" and not rest:
-            from dpacct.papers.errata import page
-
-            return Result(lambda: {"page": page()}, lambda: [page()])
         if action == "show" and rest:
-            return _show(" ".join(rest), self.latex)
+            return _show(" ".join(rest))
         if action == "search" and rest:
             return _search(" ".join(rest))
         if action == "eval" and rest:
@@ -163,7 +156,7 @@ def _width() -> int:
     return max(60, min(shutil.get_terminal_size((120, 24)).columns, 120))
 
 
-def _show(words: str, latex: bool) -> Result:
+def _show(words: str) -> Result:
     from dpacct.papers.search import meant
     from dpacct.papers.show import rendered
 
@@ -191,7 +184,7 @@ def _show(words: str, latex: bool) -> Result:
             ],
         }
 
-    return Result(body, lambda: rendered(statement, _width(), latex=latex))
+    return Result(body, lambda: rendered(statement, _width()))
 
 
 def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool) -> Result:

@@ -28,8 +28,8 @@ def draw(chart: Chart) -> Figure:
     """The figure of a chart.
 
     >>> import dpacct as dp
-    >>> chart = dp.plot.Chart.simple("round", "loss", [1, 2, 3], [0.9, 0.5, 0.4], title="It falls")
-    >>> dp.plot.to_bytes(draw(chart), ".pdf")[:4]
+    >>> chart = dp.plots.Chart.simple("round", "loss", [1, 2, 3], [0.9, 0.5, 0.4], title="It falls")
+    >>> dp.plots.to_bytes(draw(chart), ".pdf")[:4]
     b'%PDF'
     """
     usual = _SQUARE if chart.square else PAGE

@@ -69,7 +69,7 @@ def profile(
 
     >>> import dpacct as dp
     >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
-    >>> picture = dp.plot.profile(run, methods=("auto", "rdp"))
+    >>> picture = dp.plots.profile(run, methods=("auto", "rdp"))
     >>> picture.texts[0].get_text()
     'At delta 1e-5 the exact epsilon is 1.516; RDP gives 13 % more'
     """
@@ -136,7 +136,7 @@ def tradeoff(
     Raises what the plan's own questions raise.
 
     >>> import dpacct as dp
-    >>> picture = dp.plot.tradeoff(dp.Gaussian(sigma=2))
+    >>> picture = dp.plots.tradeoff(dp.Gaussian(sigma=2))
     >>> picture.texts[1].get_text()
     'of the members, 3.4 times what guessing finds'
     """
@@ -181,7 +181,7 @@ def rdp(
     Raises `Unsupported` where the plan has no finite Renyi divergence.
 
     >>> import dpacct as dp
-    >>> picture = dp.plot.rdp(dp.Gaussian(sigma=2) * 8, delta=1e-6)
+    >>> picture = dp.plots.rdp(dp.Gaussian(sigma=2) * 8, delta=1e-6)
     """
     log_delta = ln(DELTA.check("delta", delta))
 
@@ -260,7 +260,7 @@ def steps(
     own questions raise.
 
     >>> import dpacct as dp
-    >>> picture = dp.plot.steps(dp.Gaussian(sigma=20), counts=[1, 10, 100])
+    >>> picture = dp.plots.steps(dp.Gaussian(sigma=20), counts=[1, 10, 100])
     """
     whole = whole_counts(1, 10_000, 41) if counts is None else [int(count) for count in counts]
     if asked is not None:
@@ -337,7 +337,7 @@ def noise(
     Raises what the plan's own questions raise.
 
     >>> import dpacct as dp
-    >>> picture = dp.plot.noise(lambda s: dp.Gaussian(sigma=s) * 10, epsilons=[0.5, 1, 2])
+    >>> picture = dp.plots.noise(lambda s: dp.Gaussian(sigma=s) * 10, epsilons=[0.5, 1, 2])
     """
 
     def calibrated(target: Number, method: str) -> Answer:
@@ -384,7 +384,7 @@ def gap(
     Raises `Unsupported` where the plan has no exact epsilon, or no other method applies to it.
 
     >>> import dpacct as dp
-    >>> picture = dp.plot.gap(dp.Gaussian(sigma=20) * 100, deltas=[1e-9, 1e-5])
+    >>> picture = dp.plots.gap(dp.Gaussian(sigma=20) * 100, deltas=[1e-9, 1e-5])
     """
     points = _points(deltas, lambda: np.geomspace(1e-12, 0.01, 41))
     exact, *others = lines_by_method(

@@ -1,21 +1,19 @@
-"""`dpacct.plot`: every kind of picture as a function that returns a matplotlib Figure.
+"""`dpacct.plots`: every kind of picture as a function that returns a matplotlib Figure.
 
 `dpacct.plot(plan)` is the privacy profile, `dpacct.plot(plan, kind="tradeoff")` another kind.
-The figures stand alone (no pyplot, no window); `dpacct.plot.save(figure, "file.svg")` writes one, as
+The figures stand alone (no pyplot, no window); `dpacct.plots.save(figure, "file.svg")` writes one, as
 SVG, PDF or PNG, the same bytes every time.
 
 >>> import dpacct as dp
->>> picture = dp.plot.profile(dp.Gaussian(sigma=2), epsilons=[0, 1, 2])
->>> dp.plot.to_bytes(picture, ".pdf")[:5]
+>>> picture = dp.plots.profile(dp.Gaussian(sigma=2), epsilons=[0, 1, 2])
+>>> dp.plots.to_bytes(picture, ".pdf")[:5]
 b'%PDF-'
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import wraps
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec
 
 from dpacct.declare.domain import Word
@@ -59,13 +57,22 @@ noise = _drawn(kinds.noise)
 gap = _drawn(kinds.gap)
 
 
-class _Pictures(ModuleType):
-    """This module, which can be called like one of its functions."""
+KINDS: dict[str, Callable[..., Figure]] = {
+    "profile": profile,
+    "tradeoff": tradeoff,
+    "rdp": rdp,
+    "steps": steps,
+    "gap": gap,
+}
+"""The kinds that a plan alone determines."""
 
-    def __call__(self, plan: Node, *, kind: str = "profile", **words: Any) -> Figure:
-        """The picture of this kind; `words` are those of its function."""
-        picture = Word("profile", "tradeoff", "rdp", "steps", "gap").check("kind", kind)
-        return getattr(self, picture)(plan, **words)  # type: ignore[no-any-return]
 
+def plot(plan: Node, *, kind: str = "profile", **words: Any) -> Figure:
+    """The picture of this kind, a key of `KINDS`; `words` are those of its function.
 
-sys.modules[__name__].__class__ = _Pictures
+    Raises `InvalidArgument` for another kind.
+
+    >>> import dpacct as dp
+    >>> picture = dp.plot(dp.Gaussian(sigma=2), kind="tradeoff")
+    """
+    return KINDS[Word(*KINDS).check("kind", kind)](plan, **words)

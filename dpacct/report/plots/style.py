@@ -256,7 +256,7 @@ def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
     is settled the first time. Raises `ValueError` for another suffix.
 
     >>> import dpacct as dp
-    >>> to_bytes(dp.plot.profile(dp.Gaussian(sigma=2), epsilons=[0, 1]), ".png")[1:4]
+    >>> to_bytes(dp.plots.profile(dp.Gaussian(sigma=2), epsilons=[0, 1]), ".png")[1:4]
     b'PNG'
     """
     if suffix not in FORMATS:
@@ -299,7 +299,7 @@ def save(figure: Figure, path: Path | str) -> None:
 
     >>> import pathlib, tempfile, dpacct as dp
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "profile.svg"
-    >>> save(dp.plot.profile(dp.Gaussian(sigma=2), epsilons=[0, 1]), file)
+    >>> save(dp.plots.profile(dp.Gaussian(sigma=2), epsilons=[0, 1]), file)
     >>> file.read_text()[:5]
     '<?xml'
     """

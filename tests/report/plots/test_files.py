@@ -45,16 +45,16 @@ ELSEWHERE = """
 import hashlib
 import dpacct as dp
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
-picture = dp.plot.profile(run, epsilons=[0, 1, 2], methods=("auto", "clt"))
+picture = dp.plots.profile(run, epsilons=[0, 1, 2], methods=("auto", "clt"))
 for suffix in (".svg", ".pdf"):
-    print(hashlib.sha256(dp.plot.to_bytes(picture, suffix)).hexdigest())
+    print(hashlib.sha256(dp.plots.to_bytes(picture, suffix)).hexdigest())
 """
 
 
 def test_bytes_do_not_depend_on_the_user_s_settings(tmp_path: Path) -> None:
     run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
-    picture = dp.plot.profile(run, epsilons=[0, 1, 2], methods=("auto", "clt"))
-    digests = [hashlib.sha256(dp.plot.to_bytes(picture, s)).hexdigest() for s in (".svg", ".pdf")]
+    picture = dp.plots.profile(run, epsilons=[0, 1, 2], methods=("auto", "clt"))
+    digests = [hashlib.sha256(dp.plots.to_bytes(picture, s)).hexdigest() for s in (".svg", ".pdf")]
     settings = "font.size: 30\nlines.linewidth: 9\naxes.grid: False\nsvg.fonttype: path\n"
     (tmp_path / "matplotlibrc").write_text(settings)
     there = subprocess.run(

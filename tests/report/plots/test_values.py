@@ -359,8 +359,8 @@ def test_vast_gaps_do_not_hide_the_others() -> None:
 def test_one_call_draws_every_kind_of_a_plan() -> None:
     plan = dp.Gaussian(2)
     for kind in MAKERS:
-        called = dp.plot(plan, kind=kind).texts[0].get_text()  # type: ignore[operator]
-        assert called == getattr(dp.plot, kind)(plan).texts[0].get_text()
-    assert dp.plot(plan).texts[0].get_text() == dp.plot.profile(plan).texts[0].get_text()  # type: ignore[operator]
+        called = dp.plot(plan, kind=kind).texts[0].get_text()
+        assert called == getattr(dp.plots, kind)(plan).texts[0].get_text()
+    assert dp.plot(plan).texts[0].get_text() == dp.plots.profile(plan).texts[0].get_text()
     with pytest.raises(dp.InvalidArgument, match=r"^kind must .* did you mean tradeoff[?]$"):
-        dp.plot(plan, kind="trade")  # type: ignore[operator]
+        dp.plot(plan, kind="trade")

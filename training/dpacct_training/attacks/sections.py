@@ -115,9 +115,9 @@ def _grid() -> Any:
     return np.geomspace(_FLOOR, 1.0, _POINTS)
 
 
-def curve(result: Membership) -> dp.plot.Chart:
+def curve(result: Membership) -> dp.plots.Chart:
     """The attack's curve, with what the plan forbids shaded."""
-    alphas, plot = _grid(), dp.plot
+    alphas, plot = _grid(), dp.plots
     reached = np.interp(alphas, *result.roc).clip(_FLOOR)
     lines = [
         plot.Line("attack", f"attack {result.kind}", reached),
