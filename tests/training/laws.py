@@ -4,17 +4,19 @@ None of them reads what the package says of itself: releases are taken apart by 
 """
 
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 import dpacct as dp
 from dpacct_training.algorithms.averages import DPFedAvg
 from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
+from dpacct_training.lattice import NoiseLattice
 from dpacct_training.noise import Gaussian, Meters, NoiseMeter
 from dpacct_training.plan import SERVER
 from dpacct_training.run import Run, Session
@@ -71,6 +73,17 @@ def begun(prepared: Prepared, seed: int = 0) -> tuple[Run, Spy]:
     return run, Spy(hosts(prepared))
 
 
+def change_draws(patch: pytest.MonkeyPatch, change: Callable[[Any], Any]) -> None:
+    """What Gaussian noise is drawn, on a lattice or not, becomes `change` of it."""
+    unit, drawn = Gaussian.unit, NoiseLattice.drawn
+
+    def steps(self: NoiseLattice, *call: Any) -> Any:
+        return np.rint(change(drawn(self, *call).astype(np.float64))).astype(np.int64)
+
+    patch.setattr(Gaussian, "unit", lambda *call: change(unit(*call)))
+    patch.setattr(NoiseLattice, "drawn", steps)
+
+
 def close(value: float, wanted: float, error: float) -> None:
     assert abs(value - wanted) <= FAR * error, f"{value} for {wanted} +- {error}"
 
@@ -79,7 +92,7 @@ def close(value: float, wanted: float, error: float) -> None:
 
 
 def residuals(
-    name: str, seeds: Sequence[int] = (0, 1), rounds: int = 6, field: str = "update"
+    name: str, seeds: Sequence[int] = (0, 1, 2), rounds: int = 6, field: str = "update"
 ) -> Any:
     """(release * tau K less the sum of rows clipped by other code) / the planned std, by round."""
     rows = []
@@ -171,8 +184,19 @@ def fresh_noise_law() -> None:
 
 
 def precision_law() -> None:
-    """No multiple of a grid of single precision."""
+    """A release is a multiple of its step and no other; without a lattice, none of single precision."""
     prepared = with_algorithm(system("dp_fedavg"), Silent)
+    noise = prepared.plan.noise["update"]
+    assert isinstance(noise, NoiseLattice)
+    steps = releases(prepared) * float(prepared.plan.denominator) / noise.step
+    assert (
+        np.abs(steps - np.rint(steps)).max() < 1e-6
+        and np.gcd.reduce(np.rint(steps).astype(np.int64).ravel()) == 1
+    )
+    assert (
+        len(np.unique(np.rint(steps))) > 0.3 * steps.size
+    )  # no grid coarser than what is accounted
+    prepared = with_algorithm(system("dp_fedavg", privacy__lattice=False), Silent)
     drawn = releases(prepared, 1) * float(prepared.plan.denominator)
     assert (drawn.astype(np.float32) == drawn).mean() < 0.01
 

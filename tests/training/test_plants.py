@@ -22,25 +22,23 @@ from dpacct_training.site import Host, Site
 from tests.training import laws
 
 Patch = pytest.MonkeyPatch
-unit, total_add, bound, sample = Gaussian.unit, Noise.add, Noise.bound, Plan.sample
+total_add, bound, sample = Noise.add, Noise.bound, Plan.sample
 stream, tasks = Keys.stream, Run.tasks
 
 
 def scaled(factor: float) -> Callable[[Patch], None]:
-    return lambda patch: patch.setattr(Gaussian, "unit", lambda *a: unit(*a) * factor)
+    return lambda patch: laws.change_draws(patch, lambda drawn: drawn * factor)
 
 
 def half_of_the_coordinates(patch: Patch) -> None:
-    def halved(self: Gaussian, count: int, source: Any) -> Any:
-        drawn = unit(self, count, source)
-        drawn[: count // 2] = 0
-        return drawn
-
-    patch.setattr(Gaussian, "unit", halved)
+    laws.change_draws(patch, lambda drawn: drawn * (np.arange(drawn.size) >= drawn.size // 2))
 
 
 def single_precision(patch: Patch) -> None:
-    patch.setattr(Gaussian, "unit", lambda *a: unit(*a).astype(np.float32).astype(np.float64))
+    """Also a lattice that is 64 times as coarse as the accounted one."""
+    laws.change_draws(
+        patch, lambda d: 64.0 * np.rint(d / 64.0) if abs(d).max() > 64 else np.float32(d)
+    )
 
 
 def measured_but_not_added(patch: Patch) -> None:

@@ -18,9 +18,10 @@ from dpacct_training.cli.main import main
 from dpacct_training.engines import InProcess
 from dpacct_training.experiment import Prepared
 from dpacct_training.folder import Folder
-from dpacct_training.noise import Gaussian
+from dpacct_training.noise import Noise
 from dpacct_training.run import FinishedRun, Session
 from tests.training.experiments import GIVEN_NOISE, replaced, small
+from tests.training.laws import change_draws
 
 TODAY = ["dp_fed", "dp_fed_ls", "dp_fedavg", "dp_fedavg_clients"]
 
@@ -71,8 +72,7 @@ def test_too_little_noise_is_refused_where_it_is_drawn(
     factor: float, in_folder: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Before the first release leaves, in memory and in sweeps as in a folder."""
-    whole = Gaussian.unit
-    monkeypatch.setattr(Gaussian, "unit", lambda *call: factor * whole(*call))
+    change_draws(monkeypatch, lambda drawn: factor * drawn)
     session = Session(small(data__side=28), tmp_path if in_folder else None)
     with pytest.raises(dp.AssumptionViolated, match="times the accounted variance"):
         session.finish()
@@ -80,12 +80,12 @@ def test_too_little_noise_is_refused_where_it_is_drawn(
 
 
 def test_a_missing_draw_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, calls = Gaussian.add, itertools.count(1)
+    whole, calls = Noise.add, itertools.count(1)
 
-    def forgetful(self: Gaussian, total: Any, *rest: Any) -> Any:
+    def forgetful(self: Noise, total: Any, *rest: Any) -> Any:
         return total if next(calls) == 3 else whole(self, total, *rest)
 
-    monkeypatch.setattr(Gaussian, "add", forgetful)
+    monkeypatch.setattr(Noise, "add", forgetful)
     message = "update: noise vectors executed must be the plan's 6, got 5"
     with pytest.raises(dp.AssumptionViolated, match=message):
         Session(small()).finish()
@@ -98,6 +98,7 @@ def test_a_run_learns() -> None:
                 "algorithm",
                 {"name": name},
                 privacy__clip=3.0,
+                privacy__epsilon=30,
                 privacy__rounds=20,
                 data__noise=20.0,
                 privacy__noise=noise,
@@ -129,14 +130,13 @@ def test_each_round_is_on_the_disk_before_its_noise_is_drawn(
 ) -> None:
     """Read from the file, at the moment when the noise is asked for."""
     seen: list[list[str]] = []
-    whole = Gaussian.unit
 
-    def unit(*call: Any) -> Any:
-        written = (tmp_path / "ledger.jsonl").read_text(encoding="utf-8")
-        seen.append([f"round {n}" for n in range(1, 7) if f'"round {n}"' in written])
-        return whole(*call)
+    def noted(drawn: Any) -> Any:
+        with dp.Ledger(tmp_path / "ledger.jsonl", read_only=True) as ledger:
+            seen.append([record["label"] for record in ledger.intents])
+        return drawn
 
-    monkeypatch.setattr(Gaussian, "unit", unit)
+    change_draws(monkeypatch, noted)
     Session(small(), tmp_path).finish()
     assert seen == [[f"round {n}" for n in range(1, last + 1)] for last in range(1, 7)]
 
@@ -181,7 +181,7 @@ def crash(monkeypatch: pytest.MonkeyPatch, kind: type, method: str, nth: int, af
 PLACES = [
     (dp.Ledger, "spend"),
     (InProcess, "ask"),
-    (Gaussian, "add"),
+    (Noise, "add"),
     (DPFedLS, "server"),
     (Accounts, "release"),
     (Folder, "save"),

@@ -30,7 +30,7 @@ OTHER: dict[str, Any] = {
     "privacy.clip": 0.02,
     "privacy.epsilon": 2.0,
     "privacy.delta": 1e-4,
-    "privacy.lattice": True,
+    "privacy.lattice": False,
     "privacy.noise": 0.3,
     "local.epochs": 3,
     "local.batch_size": 3,

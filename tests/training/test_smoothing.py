@@ -16,7 +16,7 @@ from dpacct_training.algorithms.voting import Student, uninformed, unsteadiness
 from dpacct_training.models.linear import Linear
 from dpacct_training.models.model import Model
 from dpacct_training.models.networks import MLP
-from dpacct_training.smoothing import best_factor, estimated_risk, risk, smooth
+from dpacct_training.smoothing import smooth
 
 VECTORS = arrays(np.float64, st.integers(1, 40), elements=st.floats(-1e3, 1e3, width=32))
 FACTORS = st.one_of(st.just(0.0), st.floats(1e-9, 1e6))
@@ -68,49 +68,6 @@ def test_smoothing_keeps_the_mean_and_shortens(values: Any, sigma: float) -> Non
     size = np.abs(values).max() + 1e-300
     assert abs(got.mean() - values.mean()) <= 1e-9 * size * (1 + sigma) ** 0.5
     assert np.linalg.norm(got) <= np.linalg.norm(values) * (1 + 1e-9)
-
-
-@given(VECTORS, st.floats(0.0, 1e3), st.floats(0.0, 10.0), st.sampled_from(["periodic", "neumann"]))
-def test_proposition_1_by_matrices(values: Any, sigma: float, nu: float, boundary: str) -> None:
-    """E ||A^{-1}(v + n) - v||^2 = ||(I - A^{-1})v||^2 + nu^2 ||A^{-1}||_F^2, without its spectrum."""
-    laplacian = cycle(len(values)) if boundary == "periodic" else path(len(values))
-    inverse = np.linalg.inv(np.eye(len(values)) + sigma * laplacian)
-    got = risk(values, nu, sigma, boundary)
-    bias = float(np.sum((values - inverse @ values) ** 2))
-    assert got.bias == pytest.approx(bias, rel=1e-6, abs=1e-9 * (1 + np.sum(values**2)))
-    assert got.variance == pytest.approx(nu**2 * np.sum(inverse**2), rel=1e-9, abs=1e-30)
-
-
-def test_proposition_1_is_the_registry_s() -> None:
-    from dpacct.papers.formulas.dp_fed_ls import proposition1, proposition1_periodic
-
-    v = (1.0, 0.5, -0.25, 2.0, 0.0)
-    for mine, theirs in (("periodic", proposition1_periodic), ("neumann", proposition1)):
-        wanted = float(theirs(v, 1.0, 0.3))
-        assert risk(np.array(v), 0.3, 1.0, mine).total == pytest.approx(wanted, rel=1e-12)
-
-
-def test_the_estimate_from_a_release_is_unbiased() -> None:
-    rng = np.random.default_rng(1)
-    v, nu, sigma = np.sin(np.arange(60) / 5), 0.4, 2.0
-    result = [estimated_risk(v + nu * rng.normal(size=60), nu, sigma) for _ in range(4000)]
-    error = np.std(result) / np.sqrt(len(result))
-    assert np.mean(result) == pytest.approx(risk(v, nu, sigma).total, abs=4 * error)
-
-
-@pytest.mark.parametrize("nu", [1e-3, 0.1, 1.0])
-def test_the_chooser_finds_the_least_risk(nu: float) -> None:
-    v = np.sin(np.arange(300) / 20) + 0.05 * np.cos(np.arange(300))
-    best = best_factor(v, nu)
-    least = min(risk(v, nu, s).total for s in np.concatenate([[0], np.geomspace(1e-5, 100, 4000)]))
-    assert risk(v, nu, best).total <= least * (1 + 1e-6)
-
-
-def test_the_chooser_from_a_release_is_near() -> None:
-    v, nu = np.sin(np.arange(2000) / 20), 1.0
-    noisy = v + nu * np.random.default_rng(2).normal(size=2000)
-    chosen = best_factor(noisy, nu, released=True)
-    assert risk(v, nu, chosen).total <= 1.2 * risk(v, nu, best_factor(v, nu)).total
 
 
 @pytest.mark.parametrize("sigma", [-1.0, float("nan"), float("inf"), "1", True])

@@ -121,19 +121,6 @@ def test_the_same_bits_in_process_and_over_flower(hosts: int, tmp_path: Path) ->
     assert "hosts on other machines" in (tmp_path / "out" / "report.md").read_text()
 
 
-def test_a_secure_sum_of_supernodes_is_the_run_in_process(tmp_path: Path) -> None:
-    """Four questions a round; noise in whole steps, so that masks take nothing away."""
-    text = SHARES.replace("rounds = 4", "rounds = 2\nlattice = true")
-    experiment, secure = write(tmp_path, text), ("--set", "engine.secure=true")
-    done = run(experiment, tmp_path / "out", "--quiet", *secure, "--set", "engine.hosts=3")
-    assert done.returncode == 0, done.stderr
-    assert weights(tmp_path / "out") == beside(experiment, tmp_path)
-    rows = measured(tmp_path / "out")
-    assert [row["clients"] for row in rows] == [
-        row["clients"] for row in measured(tmp_path / "beside")
-    ]
-
-
 def test_killed_at_any_moment_and_resumed_to_the_same_model_and_ledger(tmp_path: Path) -> None:
     """kill -9 of the server while nothing, something and a round is under way; its processes go too."""
     experiment, out = write(tmp_path), tmp_path / "out"

@@ -1,6 +1,5 @@
 """What must hold of every system, wherever its clients train."""
 
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -301,25 +300,6 @@ def test_missing_clients_leave_the_guarantee(name: str) -> None:
     assert meter.vectors == (4 if name == "dp_fedavg" else sum(sizes) + topped)
     for clients in range(25):
         assert run.plan.part(clients) + run.plan.missing(clients) >= 1
-
-
-def test_a_summed_answer_cannot_be_clipped_by_client() -> None:
-    class Summed(Spy):
-        def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
-            for reply in super().ask(tasks):
-                rows = {name: r.sum(axis=0, keepdims=True) for name, r in reply.rows.items()}
-                yield replace(reply, rows=rows, summed=True)
-
-    prepared = system("dp_fedavg")
-    run, _ = begun(prepared)
-    with pytest.raises(dp.AssumptionViolated, match="clients must draw the noise"):
-        run.step(Summed(hosts(prepared)), 1)
-    prepared = system("shares")
-    run, engine = begun(prepared)
-    other, _ = begun(prepared)
-    run.step(engine, 1)
-    other.step(Summed(hosts(prepared)), 1)
-    assert other.state.sizes == run.state.sizes
 
 
 def test_totals_of_votes_go_with_the_key(tmp_path: Path) -> None:

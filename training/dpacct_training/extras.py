@@ -25,6 +25,15 @@ def required(module: str) -> Any:
         raise MissingExtra(message, argument="training") from error
 
 
+def library(module: str, package: str) -> Any:
+    """A library that no extra brings, or `MissingExtra` with the command that installs its package."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        message = f"{package} is not installed: pip install {package}"
+        raise MissingExtra(message, argument=package) from error
+
+
 def torch(threads: int = 1) -> Any:
     """PyTorch, held to `threads` threads.
 

@@ -32,6 +32,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import mpmath
 import numpy as np
@@ -40,9 +41,12 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import positive, setting
 from dpacct_training.keys import Stream
-from dpacct_training.noise import Gaussian, NoiseMeter, Rows, Vector
+from dpacct_training.noise import Gaussian, Rows, Vector
 
-_FINE = 64.0  # steps in a share's standard deviation, at least
+_FINE, _WHOLE = (
+    64.0,
+    512.0,
+)  # steps in the standard deviation of a share, and of the whole, at least
 _SPARED = 8.0  # steps^2 of the variance that (2) gives away
 _BITS = 256
 _FAR = 13.0  # standard deviations, beyond which lies less than 2^-120
@@ -60,17 +64,18 @@ class NoiseLattice(Gaussian):
 
     >>> noise = NoiseLattice(100, 1.0, 1.0, shares=50)
     >>> noise.node, round(noise.variance, 6), round(1 / noise.step)
-    (Gaussian(noise_multiplier=1, clip=1), 1.000039, 453)
+    (Gaussian(noise_multiplier=1, clip=1), 1.000031, 512)
     """
 
     shares: float = setting(1.0, positive)
+    exact: ClassVar[bool] = True
 
     @cached_property
     def steps(self) -> float:
         """The variance of the whole noise, in squared steps."""
-        # rounding may cost a row a sixteenth of its clip: half of step * sqrt(size)
-        least = 8.0 * math.sqrt(self.size) * self.multiplier / math.sqrt(self.shares)
-        return max(_FINE, least) ** 2 * self.shares + _SPARED
+        # rounding may cost a row a 64th of its clip: half of step * sqrt(size)
+        least = 32.0 * math.sqrt(self.size) * self.multiplier / math.sqrt(self.shares)
+        return max(_FINE, _WHOLE / math.sqrt(self.shares), least) ** 2 * self.shares + _SPARED
 
     @cached_property
     def step(self) -> float:
@@ -102,21 +107,27 @@ class NoiseLattice(Gaussian):
         whole: Vector = self.whole(total).astype(np.float64) * self.step
         return whole
 
+    def steps_of(self, part: float) -> float:
+        """The variance of `part` of the noise in squared steps: as fine as a share, as (3) asks."""
+        return max(part * self.steps, _FINE**2)
+
+    def variance_of(self, part: float) -> float:
+        """The variance of `part` of the noise, on one number."""
+        return self.steps_of(part) * self.step**2
+
+    def drawn(self, count: int, part: float, stream: Stream) -> NDArray[np.int64]:
+        """`count` numbers of `part` of the noise, in steps."""
+        return discrete_normals(count, self.steps_of(part), stream)
+
     def unit(self, count: int, stream: Stream) -> Vector:
         """Discrete normal numbers, in clips."""
-        drawn: Vector = discrete_normals(count, self.steps, stream).astype(np.float64)
-        return drawn * (self.step / self.clip)
+        numbers: Vector = self.drawn(count, 1.0, stream).astype(np.float64)
+        return numbers * (self.step / self.clip)
 
-    def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
-        """A share of the noise, in whole steps."""
-        if part <= 0.0:
-            return total
-        # a part is drawn as finely as a share, or (3) would be no argument
-        variance = max(part * self.steps, _FINE**2)
-        drawn = discrete_normals(total.size, variance, stream).reshape(total.shape)
-        whole = self.whole(total)
-        noisy: Vector = (whole + drawn).astype(np.float64) * self.step
-        meter.measure(noisy - whole * self.step, variance * self.step**2, self.kurtosis)
+    def noisy(self, total: Vector, part: float, stream: Stream) -> Vector:
+        """`total` with a share of the noise: one multiple of the step, rounded to a double once."""
+        drawn = self.drawn(total.size, part, stream).reshape(total.shape)
+        noisy: Vector = (self.whole(total) + drawn).astype(np.float64) * self.step
         return noisy
 
 

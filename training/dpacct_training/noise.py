@@ -116,6 +116,8 @@ class Noise(Settings, ABC):
     """E z^4 / (E z^2)^2 of the noise: how well its variance can be measured."""
     order: ClassVar[float] = 2.0
     """The order of the norm that `clip` bounds: 1, 2, or infinite where each number is clipped by itself."""
+    exact: ClassVar[bool] = False
+    """True if sums and noise are whole multiples of a step."""
     counts_votes: ClassVar[bool] = False
     """True if the cost follows from the totals, which are then kept until the run is over."""
 
@@ -207,10 +209,18 @@ class Noise(Settings, ABC):
         """
         if part <= 0.0:
             return total
-        drawn = self.unit(total.size, stream).reshape(total.shape)
-        noisy = total + drawn * (self.clip * math.sqrt(part))
-        meter.measure(noisy - total, self.variance * part, self.kurtosis)
+        noisy = self.noisy(total, part, stream)
+        meter.measure(noisy - total, self.variance_of(part), self.kurtosis)
         return noisy
+
+    def noisy(self, total: Vector, part: float, stream: Stream) -> Vector:
+        """`total` with `part` of the noise's variance."""
+        drawn = self.unit(total.size, stream).reshape(total.shape)
+        return total + drawn * (self.clip * math.sqrt(part))
+
+    def variance_of(self, part: float) -> float:
+        """The variance of `part` of the noise, on one number."""
+        return self.variance * part
 
     def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
         """The released value: the mean over a public number of clients."""

@@ -168,8 +168,9 @@ class Cohort:
     of the fixed size rate * clients) or "none" (everyone). `epsilon`, `delta`: the target. `noise`:
     "exact" (the least that dpacct's accountant allows), a theorem's id (what a paper asks for),
     "as-printed" (what the paper itself draws), "none" (which sets the target aside), or a number: the
-    standard deviation of the noise in the sum. `delta` may be written "clients^-1.1". `lattice`: shares
-    of noise are drawn in whole steps, for secure sums. Raises `InvalidArgument`.
+    standard deviation of the noise in the sum. `delta` may be written "clients^-1.1". `lattice`: noise of
+    sums is drawn, and sums are rounded, in whole steps of an exact grid, so that no bit of a double tells
+    what it hides (Mironov 2012). Raises `InvalidArgument`.
     """
 
     clients: int
@@ -179,7 +180,7 @@ class Cohort:
     clip: float | None = None
     epsilon: float | None = None
     delta: Fraction | None = None
-    lattice: bool = False
+    lattice: bool = True
     noise: str | float = "exact"
 
     def __post_init__(self) -> None:
@@ -283,10 +284,8 @@ class Cohort:
         bound = self.bounded("a noisy sum") if clip is None else clip
         if not self.lattice:
             return Gaussian(size, bound, multiplier)
-        if by != SHARES:
-            message = f'lattice must be false where noise is not drawn in "shares", got by = {by!r}'
-            raise dp.InvalidArgument(message, argument="lattice")
-        return NoiseLattice(size, bound, multiplier, shares=float(self.denominator))
+        shares = float(self.denominator) if by == SHARES else 1.0
+        return NoiseLattice(size, bound, multiplier, shares=shares)
 
 
 def rounded_up(value: float, digits: int = 7) -> float:

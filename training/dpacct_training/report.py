@@ -17,7 +17,11 @@ _SEEDED = (
     "run without a seed"
 )
 _SECURE = "keyed by the operating system, and the key is gone: nobody can replay it"
-_ARITHMETIC = "AES-256-CTR, Box-Muller, float64; not a lattice: Mironov (2012) applies"
+_FLOATS = "AES-256-CTR, Box-Muller, float64; not a lattice: Mironov (2012) applies"
+_LATTICE = (
+    "AES-256-CTR; sums and noise are whole multiples of a step, the noise a discrete Gaussian to within"
+    " 2^-115, accounted as the continuous one of which it is a post-processing"
+)
 _SIZES = (
     "the realised numbers of clients (in this report, the ledger, metrics.jsonl and the checkpoint)"
     " are for the one who runs this: the guarantee covers the released models, not these numbers"
@@ -66,7 +70,7 @@ def report(prepared: Prepared, result: FinishedRun, command: str = "") -> dp.Rep
             "product": "Machine learning model",
             "unprotected": "test and validation accuracies below were measured on data of their own;"
             f" {_SIZES}.",
-            "implementation": f"dpacct_training, noise by {_ARITHMETIC}.",
+            "implementation": f"dpacct_training, noise by {_arithmetic(prepared)}.",
         },
         command=command,
         sections=_sections(prepared, result),
@@ -96,6 +100,16 @@ def _published(prepared: Prepared) -> str:
     return noise
 
 
+def on_a_lattice(prepared: Prepared) -> bool:
+    """Return whether every noise of the plan is drawn in whole steps."""
+    noises = prepared.plan.noise.values()
+    return not prepared.plan.records and all(noise.exact for noise in noises)
+
+
+def _arithmetic(prepared: Prepared) -> str:
+    return _LATTICE if on_a_lattice(prepared) else _FLOATS
+
+
 def _declared(prepared: Prepared, result: FinishedRun) -> dict[str, Any]:
     """The assumptions that the run itself can vouch for."""
     plan, cohort = prepared.plan, prepared.cohort
@@ -109,7 +123,10 @@ def _declared(prepared: Prepared, result: FinishedRun) -> dict[str, Any]:
             "status": "declared" if result.key_source == "seed" else "held",
             "evidence": _SEEDED if result.key_source == "seed" else _SECURE,
         },
-        "arithmetic": {"status": "unknown", "evidence": _ARITHMETIC},
+        "arithmetic": {
+            "status": "held" if on_a_lattice(prepared) else "unknown",
+            "evidence": _arithmetic(prepared),
+        },
         "fixed-plan": {
             "status": "declared",
             "evidence": "the ledger was given the plan before the first round; settings that were"

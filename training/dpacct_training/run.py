@@ -177,9 +177,8 @@ class Run:
         try:
             sizes = {name: noise.size for name, noise in mechanisms.items()}
             sizes |= dict.fromkeys(self.algorithm.messages, self.setting.model.dimension)
-            rows = 1 if reply.summed else len(reply.clients)
             for name, size in sizes.items():
-                checked_rows(reply.clients[:rows], reply.rows.get(name), size)
+                checked_rows(reply.clients, reply.rows.get(name), size)
             for name, meter in reply.meters.items():
                 if (meter.bounded, meter.vectors, meter.numbers) != brought.pop(name, (0, 0, 0)):
                     return "other counts than the plan's"
@@ -196,15 +195,11 @@ class Run:
         """The sum over all clients, in their order; who did not answer is a row of zeros."""
         rows: dict[int, NDArray[np.float64]] = {}
         for reply in replies:
-            if reply.summed and self.plan.by == SERVER:
-                message = "the clients must draw the noise of a sum whose rows nobody sees"
-                raise dp.AssumptionViolated(f"{message}, got {SERVER!r}", argument="by")
-            clients = reply.clients[:1] if reply.summed else reply.clients
-            checked = checked_rows(clients, reply.rows.get(name), noise.size)
+            checked = checked_rows(reply.clients, reply.rows.get(name), noise.size)
             if self.plan.by == SERVER:  # a client's word is never taken for its clip
                 checked = noise.bound(checked)
                 meters[name].bounded += len(checked) if noise.bounds else 0
-            rows |= dict(zip(clients, checked, strict=True))
+            rows |= dict(zip(reply.clients, checked, strict=True))
         total = np.zeros(noise.size)
         for client in sorted(rows):
             total += rows[client]

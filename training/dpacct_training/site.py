@@ -19,9 +19,6 @@ from dpacct_training.noise import Meters
 from dpacct_training.plan import Plan, Records
 
 TRAIN, JUDGE = "train", "judge"
-SHOW_KEYS, SHARE_KEYS, SUM, OPEN_SUM = "show keys", "share keys", "sum", "open the sum"
-SECURE = (SHOW_KEYS, SHARE_KEYS, SUM, OPEN_SUM)
-"""The four questions of a secure sum, in their order (`engines/secure.py`)."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,6 @@ class Reply:
     """The message that comes back: a row for each client, in the task's order.
 
     `refused`: why there is none, in a fixed word and never a text, which could tell of the data.
-    `summed`: one row for all of these clients, which is what a secure sum gives.
     """
 
     clients: tuple[int, ...]
@@ -65,7 +61,6 @@ class Reply:
     memory: dict[int, Arrays] = field(default_factory=dict)
     meters: Meters = field(default_factory=Meters)
     refused: str = ""
-    summed: bool = False
 
 
 @dataclass
@@ -211,10 +206,6 @@ class Host:
         """The reply of these clients; `refused` for a task of another plan."""
         if task.mark != self.plan.mark:
             return Reply(task.clients, {}, refused="another plan")
-        if task.kind in SECURE:
-            from dpacct_training.engines.secure import answered
-
-            return answered(self, task)
         if task.kind == JUDGE:
             site = self.site(task)
             models = self.algorithm.personal(task.sent, site)

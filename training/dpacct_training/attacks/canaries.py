@@ -21,6 +21,7 @@ from dpacct_training.attacks.inference import confidences
 from dpacct_training.attacks.worlds import CLIENTS, UPDATE, AttackedUnits, Rigged, Watch, coins
 from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
+from dpacct_training.lattice import NoiseLattice
 from dpacct_training.local import Local, Optimiser
 from dpacct_training.noise import Gaussian, Laplace, Noise, Vector
 from dpacct_training.plan import Plan
@@ -29,7 +30,7 @@ from dpacct_training.run import Run
 GRADIENT, INPUT = "gradient", "input"
 ONE_RUN, TWO_WORLDS = "one-run", "two-worlds"
 _LOUD = 1000.0  # canaries shout: the clip has to do its work
-_SCALES = {Gaussian: "multiplier", Laplace: "b"}
+_SCALES = {Gaussian: "multiplier", NoiseLattice: "multiplier", Laplace: "b"}
 _CRAFTING = Local(optimiser="adam", learning_rate=0.01)
 
 
@@ -83,7 +84,7 @@ def audit(
     weak = _weaker(plan, how.weaken, how.client)
     rigged = replace(rigged, prepared=replace(rigged.prepared, plan=weak))
     if how.canary == INPUT:
-        scores = confidences(rigged, rigged.worlds(present, secret, watch))[0][:, :count]
+        scores = confidences(rigged, rigged.worlds(present, secret, watch))[:, :count]
     else:
         scores = _heard(rigged, plan, present, count, secret, watch)
     settings: dict[str, Any] = {

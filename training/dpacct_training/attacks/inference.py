@@ -1,19 +1,15 @@
-"""Inference attacks: membership in the training data, an attribute of a person, the source of a record.
+"""Inference attacks: membership in the training data, and an attribute of a person.
 
 Membership is told from the released model. Some worlds are shadows, whose members the attacker knows;
 some fix the thresholds; the rest are attacked, and no shadow or threshold has seen anything of them.
 
 An attribute of a person is guessed from the others, the label and the model. Most of what such attacks
 reach they reach without the model: so the same guess without it stands beside.
-
-The source is the client that holds a record which is known to be somewhere (Hu et al. 2021). The attacker
-sees each client's own messages, as the server does: only noise that clients draw hides them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,46 +20,33 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import one_of, real, whole
 from dpacct_training.algorithm import Array
-from dpacct_training.attacks.worlds import UPDATE, AttackedUnits, Presence, Watch, coins
+from dpacct_training.attacks.worlds import AttackedUnits, Presence, Watch, coins
 from dpacct_training.data import sources
-from dpacct_training.engines import WrappedEngine
 from dpacct_training.keys import Keys
-from dpacct_training.run import Run
-from dpacct_training.site import Reply, Task
 
 Scores = NDArray[np.float64]
 """(worlds, units): higher where the unit looks like a member."""
 RATES = (0.001, 0.01, 0.1)
 """False positive rates at which attacks are compared, fixed before anything is seen."""
-_GAMMA = 2.0  # RMIA: how much more likely than another sample
 _LEAST = 1e-6  # spread of confidences that do not vary
 
 
-def confidences(target: AttackedUnits, models: Array) -> tuple[Scores, Scores]:
-    """log p / (1 - p) of the right class, mean over a unit's samples: of the units, and of strangers.
-
-    Strangers are as many test samples as a unit has, which no world holds.
-    """
-    setting = target.prepared.setting
-    train, test = setting.federation.train, setting.federation.test
-    rows, most = target.rows, max(1, min(len(unit) for unit in target.rows))
-    strangers = [np.arange(i, i + most) for i in range(0, len(test) - most + 1, most)]
-    each = []
-    for part, groups in ((train, rows), (test, strangers)):
-        x, y = setting.samples(part)
-        places = torch.from_numpy(np.concatenate([np.empty(0, np.int64), *groups]))
-        x, y = x[places], y[places]
-        ends = np.cumsum([0] + [len(group) for group in groups])
-        signals = np.empty((len(models), len(groups)))
-        for world, weights in enumerate(models.astype(np.float32)):
-            with torch.no_grad():
-                z = setting.model.scores(torch.from_numpy(weights), x).double()
-            right = z.gather(1, y[:, None])[:, 0]
-            others = z.scatter(1, y[:, None], -torch.inf).logsumexp(1)
-            margins = np.append((right - others).numpy(), 0.0)
-            signals[world] = np.add.reduceat(margins, ends[:-1]) / np.diff(ends)
-        each.append(signals)
-    return each[0], each[1]
+def confidences(target: AttackedUnits, models: Array) -> Scores:
+    """log p / (1 - p) of the right class, mean over a unit's samples."""
+    setting, groups = target.prepared.setting, target.rows
+    x, y = setting.samples(setting.federation.train)
+    places = torch.from_numpy(np.concatenate(groups))
+    x, y = x[places], y[places]
+    sizes = np.array([len(group) for group in groups])
+    begins = np.cumsum(sizes) - sizes
+    signals = np.empty((len(models), len(groups)))
+    for world, weights in enumerate(models.astype(np.float32)):
+        with torch.no_grad():
+            z = setting.model.scores(torch.from_numpy(weights), x).double()
+        right = z.gather(1, y[:, None])[:, 0]
+        others = z.scatter(1, y[:, None], -torch.inf).logsumexp(1)
+        signals[world] = np.add.reduceat((right - others).numpy(), begins) / sizes
+    return signals
 
 
 @dataclass(frozen=True)
@@ -72,7 +55,6 @@ class Shadows:
 
     signals: Scores
     present: Presence
-    strangers: Scores
 
     def side(self, there: bool) -> tuple[Scores, Scores]:
         """(mean, variance) of each unit's confidence over the worlds where it is there, or is not."""
@@ -81,43 +63,27 @@ class Shadows:
         # one spread for all units: few shadows tell little of each (Carlini et al. 2022, Section V-C)
         return mean, np.full_like(mean, max(_LEAST, float((held - mean).var())))
 
-    def loss(self, signals: Scores, strangers: Scores) -> Scores:
+    def loss(self, signals: Scores) -> Scores:
         """The confidence itself, one threshold for all (Yeom et al. 2018)."""
         return signals
 
-    def lira_online(self, signals: Scores, strangers: Scores) -> Scores:
+    def lira_online(self, signals: Scores) -> Scores:
         """log of the likelihood among members over that among others (Carlini et al. 2022, Algorithm 1)."""
         (inside, wide), (outside, broad) = self.side(True), self.side(False)
         square = (signals - outside) ** 2 / broad - (signals - inside) ** 2 / wide
         return 0.5 * (square + np.log(broad / wide))
 
-    def lira_offline(self, signals: Scores, strangers: Scores) -> Scores:
+    def lira_offline(self, signals: Scores) -> Scores:
         """Score the deviation from the worlds without the unit (the same paper, Section V-D)."""
         outside, broad = self.side(False)
         return (signals - outside) / np.sqrt(broad)
 
-    def rmia(self, signals: Scores, strangers: Scores) -> Scores:
-        """Share of strangers than which the unit gained more (Zarifzadeh et al. 2024, Equation 3)."""
-        gain = _log_sigmoid(signals) - np.log(np.exp(_log_sigmoid(self.signals)).mean(axis=0))
-        base = np.log(np.exp(_log_sigmoid(self.strangers)).mean(axis=0))
-        other = np.sort(_log_sigmoid(strangers) - base, axis=1)
-        above = [np.searchsorted(o, g - np.log(_GAMMA)) for o, g in zip(other, gain, strict=True)]
-        # shares are few: ties are broken by the gain itself
-        scores: Scores = np.array(above) / other.shape[1] + 1e-6 * np.tanh(gain)
-        return scores
 
-
-KINDS: dict[str, Callable[[Shadows, Scores, Scores], Scores]] = {
+KINDS: dict[str, Callable[[Shadows, Scores], Scores]] = {
     "loss": Shadows.loss,
     "lira-online": Shadows.lira_online,
     "lira-offline": Shadows.lira_offline,
-    "rmia": Shadows.rmia,
 }
-
-
-def _log_sigmoid(z: Scores) -> Scores:
-    result: Scores = -np.logaddexp(0.0, -z)
-    return result
 
 
 @dataclass(frozen=True)
@@ -179,10 +145,10 @@ def membership(
     real("confidence", confidence, 0.5, 1.0 - 1e-12)
     units = len(target.rows)
     present = coins(worlds, units, keys)
-    signals, strangers = confidences(target, target.worlds(present, keys, watch))
+    signals = confidences(target, target.worlds(present, keys, watch))
     fit, end = worlds // 2, worlds - worlds // 4
-    shadows = Shadows(signals[:fit], present[:fit], strangers[:fit])
-    scores = attack(shadows, signals[fit:], strangers[fit:])
+    shadows = Shadows(signals[:fit], present[:fit])
+    scores = attack(shadows, signals[fit:])
     judge, truth = scores[: end - fit], present[fit:end]
     reached, members = scores[end - fit :].ravel(), present[end:].ravel()
     thresholds = [float(np.quantile(judge[~truth], 1.0 - rate, method="higher")) for rate in RATES]
@@ -337,84 +303,3 @@ def _guess(x: Table, truth: NDArray[np.int64], asked: Table) -> NDArray[np.int64
     weights = np.linalg.solve(a.T @ a + np.eye(a.shape[1]), a.T @ np.eye(truth.max() + 1)[truth])
     guesses: NDArray[np.int64] = (b @ weights).argmax(axis=1)
     return guesses
-
-
-@dataclass(frozen=True)
-class Origins:
-    """`right`: share of records attributed to the right client, at least `least`; guessing gives `guess`."""
-
-    records: int
-    clients: int
-    right: float
-    least: float
-    guess: float
-
-
-@dataclass
-class Overhearing(WrappedEngine):
-    """`inner`, with the models that clients send kept as they come."""
-
-    models: dict[int, NDArray[np.float32]]
-
-    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
-        """The inner engine's replies."""
-        start = tasks[0].sent.get("weights", 0.0) if tasks else 0.0
-        for reply in self.inner.ask(tasks):
-            if reply.summed:  # a sum does not reveal its senders
-                yield reply
-                continue
-            rows = reply.rows["model"] if "model" in reply.rows else start + reply.rows[UPDATE]
-            self.models |= dict(zip(reply.clients, rows.astype(np.float32), strict=True))
-            yield reply
-
-
-def origins(
-    target: AttackedUnits,
-    records: int = 1000,
-    *,
-    keys: Keys,
-    confidence: float = 0.999,
-    watch: Watch | None = None,
-) -> Origins:
-    """Name the client whose model has the smallest loss, the mean over the rounds it took part in.
-
-    Raises `InvalidArgument` where clients send no models.
-    """
-    prepared, setting = target.prepared, target.prepared.setting
-    held = setting.federation.clients
-    owner = np.concatenate([np.full(len(rows), client) for client, rows in enumerate(held)])
-    whole("records", records, 10)
-    level = real("confidence", confidence, 0.5, 1.0 - 1e-12)
-    target.sends_models()
-    some = keys.generator("records").permutation(len(owner))[:records]
-    asked, truth = np.concatenate(held)[some], owner[some]
-    x, y = (part[torch.from_numpy(asked)] for part in setting.samples(setting.federation.train))
-    losses, rounds = np.zeros((len(held), len(asked))), np.zeros(len(held))
-    run = Run(prepared.algorithm, prepared.plan, setting, keys)
-    with closing(Overhearing(prepared.engine.start(prepared, None), {})) as engine:
-        for round in range(1, prepared.cohort.rounds + 1):
-            engine.models.clear()
-            run.step(engine, round)
-            heard = sorted(engine.models)
-            with torch.no_grad():
-                scores = [
-                    setting.model.scores(torch.from_numpy(engine.models[c]), x) for c in heard
-                ]
-                each = [torch.nn.functional.cross_entropy(z, y, reduction="none") for z in scores]
-            if heard:  # beside the others of the round: later models are better for every record
-                losses[heard] += (result := torch.stack(each).double().numpy()) - result.mean(
-                    axis=0
-                )
-                rounds[heard] += 1.0
-            if watch is not None:
-                watch(round, prepared.cohort.rounds)
-    mean = np.where(rounds[:, None] > 0, losses / np.maximum(rounds, 1.0)[:, None], np.inf)
-    right = int((mean.argmin(axis=0) == truth).sum())
-    count = len(asked)
-    return Origins(
-        records=count,
-        clients=len(held),
-        right=right / count,
-        least=1.0 - dp.auditing.upper_rate(count - right, count, level),
-        guess=1.0 / len(held),
-    )

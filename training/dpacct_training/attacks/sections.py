@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import dpacct as dp
-from dpacct_training.attacks.inference import Attribute, Membership, Origins
+from dpacct_training.attacks.inference import Attribute, Membership
 from dpacct_training.attacks.inversion import Inversion
 from dpacct_training.attacks.worlds import AttackedUnits
 from dpacct_training.extras import required
 
-Result = Membership | Inversion | Attribute | Origins
+Result = Membership | Inversion | Attribute
 _POINTS, _FLOOR = 40, 1e-4  # of a curve
 _SHOWN = 8  # images
 _PIXELS = 40  # height and width of an image on the paper
@@ -64,11 +64,6 @@ def rows(result: Result) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
             shares = (result.majority, result.imputed, result.model, result.strangers)
             spread = percent(result.spread)
             return head, [(result.name, *(percent(share) for share in shares), spread)]
-        case Origins():
-            shares = (result.right, result.least, result.guess)
-            counts = (str(result.records), str(result.clients))
-            head = ("records", "clients", "told rightly", "at least", "guessing")
-            return head, [(*counts, *(percent(share) for share in shares))]
 
 
 def proven(target: AttackedUnits) -> str:

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
 
 _COUNTER_EXAMPLE = 5
-_MEMBERSHIP = ("loss", "lira-online", "lira-offline", "rmia")
-_KINDS = (*_MEMBERSHIP, "inversion", "attribute", "source")
+_KINDS = ("loss", "lira-online", "lira-offline", "inversion", "attribute")
 
 
 @click.command()
@@ -25,7 +24,6 @@ _KINDS = (*_MEMBERSHIP, "inversion", "attribute", "source")
 @click.option("--shadows", default=96, show_default=True, help="Worlds; a quarter is attacked.")
 @click.option("--images", default=16, show_default=True, help="Images to draw again.")
 @click.option("--attribute", default="sex", show_default=True, help="What is to be guessed.")
-@click.option("--records", default=1000, show_default=True, help="Of source inference.")
 @click.option("--confidence", default=0.999, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path), help="A folder for report and pictures.")
 @click.option("--set", "changes", multiple=True, help="section.key=value, as in the file.")
@@ -105,7 +103,7 @@ def attack(
 
 
 def _attacked(target: AttackedUnits, kind: str, settings: dict[str, Any], watch: Watch) -> Result:
-    from dpacct_training.attacks.inference import attribute, membership, origins
+    from dpacct_training.attacks.inference import attribute, membership
     from dpacct_training.attacks.inversion import inversion
 
     keys, sure = target.prepared.keys(), settings["confidence"]
@@ -113,8 +111,6 @@ def _attacked(target: AttackedUnits, kind: str, settings: dict[str, Any], watch:
         return inversion(target, settings["images"], keys=keys, confidence=sure, watch=watch)
     if kind == "attribute":
         return attribute(target, settings["attribute"], keys=keys, watch=watch)
-    if kind == "source":
-        return origins(target, settings["records"], keys=keys, confidence=sure, watch=watch)
     return membership(
         target, kind, worlds=settings["shadows"], keys=keys, confidence=sure, watch=watch
     )

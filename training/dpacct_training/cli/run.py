@@ -131,7 +131,7 @@ def portions(quiet: bool, name: str) -> Iterator[Callable[[int, int], None]]:
 @click.option("--processes", type=int, help="Worker processes: the engine pool with so many hosts.")
 @click.option("--quiet", is_flag=True, help="Print the result only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--tensorboard", is_flag=True, help="Write measurements for TensorBoard too.")
+@click.option("--log", "logs", multiple=True, help="csv, tensorboard or wandb; repeatable.")
 def run(
     experiment: Path,
     out: Path | None,
@@ -141,7 +141,7 @@ def run(
     processes: int | None,
     quiet: bool,
     as_json: bool,
-    tensorboard: bool,
+    logs: tuple[str, ...],
 ) -> int:
     """Run EXPERIMENT, a TOML file; a run that was killed continues, to the same bits."""
     from dpacct_training.extras import torch
@@ -163,9 +163,10 @@ def run(
         values["engine.name"] = engine
     said = [f"--set {shlex.quote(text)}" for text in changes]
     command = " ".join(["dpacct-train run", shlex.quote(str(experiment)), *said])
+    from dpacct_training.cli.log import log
     from dpacct_training.experiment import prepare
 
-    watches = [board(folder)] if tensorboard else []
+    watches = [log(kind, folder, folder.name) for kind in logs]
     return complete(
         prepare(read.changed(values)), folder, quiet, command, as_json=as_json, watches=watches
     )
@@ -180,18 +181,6 @@ def change(text: str) -> tuple[str, Any]:
         return path.strip(), tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return path.strip(), value.strip()  # a word without its quotes
-
-
-def board(folder: Path) -> Callable[..., None]:
-    """A watcher that writes each measurement where `tensorboard --logdir FOLDER` finds it."""
-    from dpacct_training.events import Events
-
-    events = Events(folder / "tensorboard")
-
-    def write(row: Row, rounds: int) -> None:
-        events.add({k: v for k, v in row.items() if k not in ("round", "seconds")}, row["round"])
-
-    return write
 
 
 def complete(

@@ -107,25 +107,18 @@ def read_idx(name: str, content: bytes) -> NDArray[np.uint8]:
 
 def read_png(name: str, content: bytes, colours: int = 3) -> NDArray[np.uint8]:
     """(height, width, colours) of 8-bit red, green and blue, or of grey (1). Raises `InvalidArgument`."""
-    imread: Any = required("matplotlib.image").imread
+    image = required("PIL.Image")
     try:
-        picture = imread(io.BytesIO(content), format="png")
+        picture = image.open(io.BytesIO(content), formats=["PNG"])
+        values = np.asarray(picture)
     except (OSError, SyntaxError, ValueError) as error:
         raise InvalidArgument(f"{name} must be a PNG: {error}", argument="path") from None
-    picture = picture[..., None] if picture.ndim == 2 else picture
-    if picture.shape[2] != colours or picture.dtype != np.float32:
-        message = (
-            f"{name} must hold {colours} numbers of 8 bits a place, got the shape {picture.shape}"
-        )
+    values = values[..., None] if values.ndim == 2 else values
+    if values.shape[2] != colours or values.dtype != np.uint8:
+        got = f"got the shape {values.shape} of {values.dtype}"
+        message = f"{name} must hold {colours} numbers of 8 bits a place, {got}"
         raise InvalidArgument(message, argument="path")
-    # k / 255 in single precision comes back to k by rounding
-    picture *= np.float32(255.0)
-    np.rint(picture, out=picture)
-    result: NDArray[np.uint8] = picture.astype(np.uint8)
-    return result
-
-
-# --- MNIST and Fashion-MNIST: the original files
+    return values
 
 
 def idx_source(name: str, members: Callable[[bytes, list[str]], Any]) -> PinnedPackage:

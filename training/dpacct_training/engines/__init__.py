@@ -122,8 +122,6 @@ NAMES = ("in_process", "pool", "flower")
 class EngineSetting(Settings):
     """[engine]: `name`, and how many `hosts` train at once; the results are the same, bit for bit.
 
-    `secure`: only sums of the clients' messages are seen, masked pairwise (`engines/secure.py`).
-
     Of "flower": `superlink` is the host:port of one that runs already, whose SuperNodes are the
     hosts; without it one is started on this machine, with a SuperNode for each host, and ended with
     the run. `deadline`: seconds for a round's answers. `root_certificates`: a file with what the
@@ -134,7 +132,6 @@ class EngineSetting(Settings):
     name: str = "in_process"
     hosts: int = setting(1, whole, 1, 1024)
     superlink: str | None = None
-    secure: bool = False
     deadline: float = setting(_DEADLINE, positive)
     root_certificates: str | None = None
     secret_file: str | None = None
@@ -142,9 +139,6 @@ class EngineSetting(Settings):
     def __post_init__(self) -> None:
         one_of("engine", self.name, NAMES)
         super().__post_init__()
-        if self.secure and (self.name != "flower" or self.hosts < 2):
-            message = "secure must be false but for the engine flower with at least 2 hosts"
-            raise InvalidArgument(f"{message}, got {self.hosts} of {self.name}", argument="secure")
         if self.name == "in_process" and self.hosts != 1:
             message = f"hosts must be 1 for the engine in_process, got {self.hosts}"
             raise InvalidArgument(message, argument="hosts")
@@ -169,14 +163,6 @@ class EngineSetting(Settings):
 
     def start(self, prepared: Prepared, folder: Path | None) -> Engine:
         """The engine, started; whoever starts it closes it."""
-        if not self.secure:
-            return self._within(prepared, folder)
-        from dpacct_training.engines.secure import SecureSum, lattices
-
-        lattices(prepared.plan)  # refused before anything is started
-        return SecureSum(self._within(prepared, folder), prepared.plan)
-
-    def _within(self, prepared: Prepared, folder: Path | None) -> Engine:
         parts = (prepared.algorithm, prepared.plan, prepared.setting)
         if self.name == "pool":
             return Pool(self.hosts, *parts)

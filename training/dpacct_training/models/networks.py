@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
-from torch import Tensor
 
 from dpacct import InvalidArgument
 from dpacct_training.accept import one_of, setting, whole, widths
-from dpacct_training.models.model import INWARD, Model
-
-if TYPE_CHECKING:
-    from dpacct_training.noise import Noise
+from dpacct_training.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -36,47 +31,6 @@ class MLP(Model):
         for width, following in pairwise(sizes):
             layers += [nn.Linear(width, following), nn.ReLU()]
         return {"net": nn.Sequential(*layers[:-1])}
-
-    def _matrices(self, w: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """(clients, outputs, inputs) and (clients, outputs) of each layer."""
-        sizes, first = (math.prod(self.inputs), *self.hidden, self.classes), 0
-        for width, following in pairwise(sizes):
-            last = first + width * following
-            yield w[:, first:last].view(-1, following, width), w[:, last : last + following]
-            first = last + following
-
-    def bounded_sum(
-        self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
-    ) -> Tensor:
-        """Evaluate `Model.bounded_sum` without any per-record gradient, where norms are l1 or l2.
-
-        The gradient of a record by a layer is the outer product of its error there and (input, 1): its
-        norm is the product of theirs (Goodfellow 2015).
-        """
-        orders = torch.tensor([noise.order for noise in noises])[:, None]
-        if bool(orders.isinf().any()):
-            return super().bounded_sum(w, x, y, taken, noises)
-        layers, inputs = list(self._matrices(w)), [x.flatten(2)]
-        for number, (matrix, bias) in enumerate(layers):
-            scores = torch.baddbmm(bias[:, None], inputs[-1], matrix.transpose(1, 2))
-            inputs.append(scores if number == len(layers) - 1 else scores.relu())
-        error = torch.softmax(inputs.pop(), dim=2)
-        error -= torch.nn.functional.one_hot(y, self.classes)
-        errors = [error]
-        for (matrix, _), a in zip(layers[:0:-1], inputs[:0:-1], strict=True):
-            errors.insert(0, torch.bmm(errors[0], matrix) * (a > 0))
-        pairs = list(zip(errors, inputs, strict=True))
-        square = sum(e.square().sum(2) * (a.square().sum(2) + 1.0) for e, a in pairs)
-        length = sum(e.abs().sum(2) * (a.abs().sum(2) + 1.0) for e, a in pairs)
-        norms = torch.where(orders == 1.0, length, torch.as_tensor(square).sqrt())
-        clips = torch.tensor([noise.clip * INWARD for noise in noises])[:, None]
-        share = ((clips / norms).clamp(max=1.0) * taken)[:, :, None]
-        parts = [
-            part
-            for e, a in pairs
-            for part in (torch.bmm((e * share).transpose(1, 2), a).flatten(1), (e * share).sum(1))
-        ]
-        return torch.cat(parts, dim=1)
 
 
 @dataclass(frozen=True)

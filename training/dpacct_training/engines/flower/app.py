@@ -86,7 +86,7 @@ def node_app(path: Path) -> ClientApp:
         number = str(context.node_config["partition-id"])
         share = Path.home() / ".local" / "share" / "dpacct-train" / prepared.plan.mark / number
         disk = Disk(Path(str(context.node_config.get("folder", share))))
-        return HostNode(host, disk, prepared.engine.secure)
+        return HostNode(host, disk)
 
     return client_app(begin)
 

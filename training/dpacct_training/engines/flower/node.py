@@ -26,7 +26,7 @@ from dpacct_training.extras import required
 from dpacct_training.keys import ELSEWHERE, Child, Keys
 from dpacct_training.noise import Meters, NoiseMeter
 from dpacct_training.plan import Plan
-from dpacct_training.site import JUDGE, SECURE, Host, Reply, Task
+from dpacct_training.site import JUDGE, Host, Reply, Task
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, EOFError)
 """The errors of reading a record that another program may have written."""
@@ -110,7 +110,7 @@ CREATE TABLE IF NOT EXISTS memory (client INT, run TEXT, round INT, arrays BLOB,
 """
 _ANSWERED = "SELECT digest FROM answered WHERE client = ? AND run = ? AND round = ? AND kind = ?"
 _NOTE = "INSERT OR IGNORE INTO answered (client, run, round, kind, digest) VALUES (?, ?, ?, ?, ?)"
-_ROUNDS = "SELECT COUNT(*) FROM answered WHERE client = ? AND kind IN ('train', 'sum')"
+_ROUNDS = "SELECT COUNT(*) FROM answered WHERE client = ? AND kind = 'train'"
 _RECALL = "SELECT arrays FROM memory WHERE client = ? AND run = ? AND round < ? ORDER BY round DESC"
 _REMEMBER = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?)"
 _LAST = "SELECT MAX(round) FROM memory WHERE client = ? AND run = ? AND round < ?"
@@ -178,13 +178,10 @@ class Disk:
 
 
 class HostNode:
-    """A host behind its disk: answers records, whatever is in them.
+    """A host behind its disk: answers records, whatever is in them."""
 
-    `secure`: what its clients send is told as a part of a secure sum only, whoever asks.
-    """
-
-    def __init__(self, host: Host, disk: Disk, secure: bool = False) -> None:
-        self.host, self.disk, self.secure = host, disk, secure
+    def __init__(self, host: Host, disk: Disk) -> None:
+        self.host, self.disk = host, disk
         host.keys = disk.keys()
 
     def answer(self, record: RecordDict) -> RecordDict:
@@ -203,8 +200,6 @@ class HostNode:
             return Reply(task.clients, {}, refused="another plan")
         if task.kind == JUDGE:  # of raw data, and in no account: in rehearsals only
             return self.host.answer(task) if task.keys else Reply(task.clients, {}, refused=UNTOLD)
-        if self.secure and task.kind not in SECURE:
-            return Reply(task.clients, {}, refused="only in a secure sum")
         refused = self.disk.refusal(task, self.host.plan)
         return Reply(task.clients, {}, refused=refused) if refused else self.host.answer(task)
 
