@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from dpacct.errors import InvalidArgument as InvalidArgument
     from dpacct.errors import LedgerBusy as LedgerBusy
     from dpacct.errors import LedgerDamaged as LedgerDamaged
+    from dpacct.errors import LedgerNotWritten as LedgerNotWritten
     from dpacct.errors import MissingExtra as MissingExtra
     from dpacct.errors import NotCertified as NotCertified
     from dpacct.errors import OutsideDomain as OutsideDomain
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpacct.mechanisms.staircase import Staircase as Staircase
     from dpacct.plan.adaptive import Filter as Filter
-    from dpacct.plan.adaptive import Odometer as Odometer
     from dpacct.plan.certified import Certificate as Certificate
     from dpacct.plan.certified import certificate as certificate
     from dpacct.plan.group import Group as Group
@@ -85,7 +85,7 @@ _HOMES = {
     "answer": ("Answer", "Answers"),
     "answer.calibration": ("calibrate", "noise_multiplier"),
     "auditing.audit": ("Audit", "AuditBound", "audit"),
-    "plan.adaptive": ("Filter", "Odometer"),
+    "plan.adaptive": ("Filter",),
     "plan.certified": ("Certificate", "certificate"),
     "plan.group": ("Group",),
     "plan.parallel": ("Parallel",),
@@ -96,6 +96,7 @@ _HOMES = {
         "InvalidArgument",
         "LedgerBusy",
         "LedgerDamaged",
+        "LedgerNotWritten",
         "MissingExtra",
         "NotCertified",
         "OutsideDomain",

@@ -213,34 +213,14 @@ OPEN_FAILURES = Citation(
     " 2023: open failures count apart",
     "whitehouse2023fully.failures",
 )
-VILLE = Citation(
-    "Ville's inequality for the Renyi supermartingale (Feldman, Zrnic 2021), a share of delta for"
-    " each order",
-    "feldman2021individual.odometer",
-)
-ODOMETER = Citation(
-    "Rogers, Roth, Ullman, Vadhan. Privacy Odometers and Filters. NeurIPS 2016: what an odometer"
-    " is; Whitehouse, Ramdas, Rogers, Wu, ICML 2023: time-uniform, open failures apart",
-    "rogers2016odometers",
-    works=("rogers2016odometers", "whitehouse2023fully"),
-)
 DECLARED_PLAN = Citation(
     "the releases are part of a plan declared before the first of them (decision 0008)",
     "dpacct.declared_plan",
-)
-FIXED_IN_ADVANCE = Citation(
-    "composition of releases whose parameters were fixed in advance", "dpacct.fixed_in_advance"
 )
 FILTER_RULE = Citation(
     "privacy filter over Renyi orders fixed in advance",
     "dpacct.filter",
     works=("feldman2021individual",),
-    link="docs/theory/adaptive.md",
-)
-ODOMETER_RULE = Citation(
-    "no budget: a privacy odometer bounds what was spent",
-    "dpacct.odometer",
-    works=("rogers2016odometers",),
     link="docs/theory/adaptive.md",
 )
 

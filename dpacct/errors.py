@@ -101,3 +101,10 @@ class LedgerBusy(DpacctError):
 
     kind = "ledger-busy"
     exit_code = 2
+
+
+class LedgerNotWritten(DpacctError):
+    """A disk refused a ledger's entry (full, read-only, broken); nothing was counted."""
+
+    kind = "ledger-not-written"
+    exit_code = 2

@@ -57,6 +57,9 @@ def contents(path: str) -> str:
         raise Usage(f"cannot read {path[:80]!r}: {reason.lower()}", argument="PLAN") from None
     if len(content) > MAX_BYTES:
         raise Usage(f"{path!r} is larger than 10 MB, too large for a plan", argument="PLAN")
+    if content.startswith(b"SQLite format 3"):
+        message = f"{path!r} is a ledger, which dpacct ledger show, log, check and report read"
+        raise Usage(message, argument="PLAN")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -446,9 +449,6 @@ def _of_json(text: str) -> PlanFile:
 
     from dpacct import from_dict, from_json
 
-    if text.startswith('{"n":0,"ledger":'):
-        message = "the file is a ledger, which dpacct ledger show, check and report read"
-        raise InvalidArgument(message, argument="PLAN")
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from dpacct import BudgetExceeded, Ledger, Node
+from dpacct import BudgetExceeded, InvalidArgument, Ledger, Node
+from dpacct.interop import opacus
 from dpacct.interop.extras import count, required
 
 
@@ -47,6 +49,11 @@ class BudgetGuard:
                 return True
         return False
 
+    @property
+    def epsilon(self) -> float:
+        """The safe end of epsilon so far, of all that the ledger counts, for a progress bar or a log."""
+        return float(self.ledger.spent())
+
     def _reserve(self) -> None:
         block = self.every
         while True:
@@ -68,18 +75,34 @@ class BudgetGuard:
         self._ahead -= 1
         self.taken += 1
 
-    def attach(self, optimizer: Any) -> Any:
+    def attach(self, optimizer: Any, *, loader: Any = None) -> Any:
         """Make an optimiser count each of its steps before noise is added; returns it.
 
         Of an Opacus `DPOptimizer` those that add noise are counted, so the virtual steps of large
-        batches are not; of another PyTorch optimiser, all. Past the budget the step raises
+        batches are not, and the optimiser and its `loader` are compared with the step that is counted:
+        less noise, a higher rate or samples that are not Poisson raise `InvalidArgument`. Of another
+        PyTorch optimiser all steps are counted, and the noise is yours. Past the budget the step raises
         `BudgetExceeded`, and no noise was drawn.
         """
         if hasattr(optimizer, "add_noise"):
+            self._compare(optimizer, loader)
             optimizer.add_noise = self._before(optimizer.add_noise)
         else:
             optimizer.register_step_pre_hook(lambda *_: self.take())
         return optimizer
+
+    def _compare(self, optimizer: Any, loader: Any) -> None:
+        """Refuse an optimiser that releases more than the step says."""
+        checks = opacus.settings(optimizer, loader).compare(self.step, self.ledger.budget.adjacency)
+        for check in checks:
+            if str(check.status) == "violated":
+                detail = check.source.removeprefix("checked: ")
+                message = f"optimizer must release what is counted, {self.step}: {detail}"
+                raise InvalidArgument(message, argument="optimizer")
+        if opacus.clips_adaptively(optimizer):
+            message = "this optimizer also releases how many gradients it clipped, for its adaptive"
+            message += " clip: the ledger counts the gradients only"
+            warnings.warn(message, stacklevel=3)
 
     def _before(self, add_noise: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any, **kwargs: Any) -> Any:

@@ -38,8 +38,13 @@ def merged(history: Iterable[Entry]) -> tuple[Entry, ...]:
     ((1.1, 0.01, 7), (1.3, 0.01, 1))
     """
     counts: dict[tuple[float, float], int] = {}
-    for noise, rate, steps in history:
-        noise, rate = float(noise), float(rate)
+    for entry in history:
+        try:
+            noise, rate, steps = entry
+            noise, rate = float(noise), float(rate)
+        except (TypeError, ValueError):
+            message = "history must be a list of (noise multiplier, sampling rate, steps)"
+            raise InvalidArgument(f"{message}, got {entry!r:.60}", argument="history") from None
         if not noise >= 0.0:
             message = f"noise_multiplier must be a number of at least 0, got {noise}"
             raise InvalidArgument(message, argument="noise_multiplier")

@@ -19,6 +19,8 @@ from dpacct import (
     InvalidArgument,
     Node,
     Poisson,
+    RecordsPerUser,
+    Unsupported,
 )
 from dpacct.interop import history as records
 from dpacct.interop.extras import required
@@ -69,13 +71,23 @@ class Accountant:
         return NAME
 
     def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
-        """A hook for a DPOptimizer, called once for each step that adds noise."""
+        """A hook for a DPOptimizer, called once for each step that adds noise.
+
+        It raises `Unsupported` under gradient accumulation, where a record may be in several of the samples
+        that one step joins: no sampling rate of a single sample says what that costs.
+        """
 
         def hook(optimizer: Any) -> None:
-            self.step(
-                noise_multiplier=optimizer.noise_multiplier,
-                sample_rate=sample_rate * optimizer.accumulated_iterations,
-            )
+            joined = optimizer.accumulated_iterations
+            if joined > 1:
+                message = f"a step that joins {joined} samples is none of this accountant's: count"
+                message += (
+                    " dpacct.interop.opacus.step_of(optimizer, sample_rate=..., accumulated=...)"
+                )
+                raise Unsupported(
+                    f"{message} in a dpacct.Ledger", argument="accumulated_iterations"
+                )
+            self.step(noise_multiplier=optimizer.noise_multiplier, sample_rate=sample_rate)
 
         return hook
 
@@ -154,16 +166,16 @@ def step_of(optimizer: Any, *, sample_rate: float, accumulated: int = 1) -> Node
     """One step of a DPOptimizer as a plan, for a `Ledger` or a `BudgetGuard`.
 
     `sample_rate` is 1 / len(loader); `accumulated` is how many of its samples one step joins, which
-    is 1 unless gradients are accumulated over several. A record may then be in more than one of
-    them: the step counts as that many, each with its share of the noise's variance, of whose
-    releases the real one is the sum. Opacus counts one step at `accumulated` times the rate, which
-    is too little.
+    is 1 unless gradients are accumulated over several. A record may then be in several of them, by as
+    many coins, and moves the sum by one clip in each: exactly the step of a user with `accumulated`
+    records (`RecordsPerUser`). Opacus counts one step at `accumulated` times the rate, which is too little.
     """
-    share = float(optimizer.noise_multiplier) / math.sqrt(accumulated)
-    if accumulated > 1:
-        share *= 1 - 1e-15  # rounded down
-    noise = Gaussian(noise_multiplier=share, clip=_norm(optimizer.max_grad_norm))
-    return Poisson(sample_rate)(noise) * accumulated
+    noise = Gaussian(
+        noise_multiplier=float(optimizer.noise_multiplier), clip=_norm(optimizer.max_grad_norm)
+    )
+    if accumulated == 1:
+        return Poisson(sample_rate)(noise)
+    return RecordsPerUser(accumulated, sample_rate)(noise)
 
 
 def _norm(clip: Any) -> float:
@@ -194,6 +206,24 @@ def observed(
         noise_draws=noise_draws,
         sampling="poisson" if is_poisson(loader) else "shuffle",
     )
+
+
+def settings(optimizer: Any, loader: Any = None) -> Execution:
+    """An `Execution` of no step, with what an optimiser and its data loader are set to."""
+    population = None if loader is None else len(loader.dataset)
+    size = optimizer.expected_batch_size
+    return Execution(
+        steps=0,
+        population=population,
+        rate=None if population is None or size is None else size / population,
+        noise_multiplier=float(optimizer.noise_multiplier),
+        sampling=None if loader is None else "poisson" if is_poisson(loader) else "shuffle",
+    )
+
+
+def clips_adaptively(optimizer: Any) -> bool:
+    """Return whether an optimiser releases a count of clipped gradients beside their sum."""
+    return hasattr(optimizer, "unclipped_num_std")
 
 
 def is_poisson(loader: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dpacct.declare.domain import Integer, Real
 from dpacct.declare.number import shown
@@ -34,7 +35,8 @@ class Execution:
     clip that was added. `weights`: factors a unit's clipped contribution was multiplied with.
     `noise_draws`: how often noise was drawn in all, where that is not once per step. `sampling`: how
     the program draws its samples, where that is known: "poisson", "uniform" (a fresh subset of one
-    size each time) or "shuffle" (an order, cut into batches). Raises `InvalidArgument`.
+    size each time) or "shuffle" (an order, cut into batches). `rate`: the sampling rate that the program
+    is set to. Raises `InvalidArgument`.
 
     >>> import dpacct as dp
     >>> ran = Execution(steps=100, population=1000, batch_sizes=[10] * 100)
@@ -51,6 +53,7 @@ class Execution:
     weights: Sequence[float] | None = None
     noise_draws: int | None = None
     sampling: str | None = None
+    rate: float | None = None
 
     def __post_init__(self) -> None:
         if self.sampling not in (None, "poisson", "uniform", "shuffle"):
@@ -66,6 +69,8 @@ class Execution:
             raise InvalidArgument(message, argument="batch_sizes")
         for weight in self.weights or ():
             Real(-math.inf, math.inf).check("weights", weight)
+        if self.rate is not None:
+            Real(0, 1, "both").check("rate", self.rate)
         if self.noise_multiplier is not None:
             Real(0, math.inf, "left").check("noise_multiplier", self.noise_multiplier)
 
@@ -130,6 +135,10 @@ class Execution:
         text = "the sampling rate was at most the accounted one"
         if sampler is None:
             return _unknown(text, "the plan does not have one rate")
+        if self.rate is not None:
+            comparison = f"{self.rate:.6g} is set, {float(sampler.rate):.6g} was accounted"
+            # a rate is a quotient of two counts, rounded once or twice on its way
+            return _check(text, comparison, self.rate <= float(sampler.rate) * (1 + 1e-9))
         if not self.batch_sizes or not self.population:
             return _unknown(text, "batch_sizes and population were not measured")
         rate, trials = float(sampler.rate), self.population * len(self.batch_sizes)
@@ -144,11 +153,8 @@ class Execution:
 
     def _noise(self, mechanism: Leaf | None, factor: int) -> Assumption:
         text = "the noise was at least the accounted one"
-        accounted = None
-        if isinstance(mechanism, Gaussian):
-            sigma = mechanism.sigma
-            accounted = mechanism.noise_multiplier if sigma is None else sigma * factor
-        elif isinstance(mechanism, Laplace):
+        accounted = None if mechanism is None else _noise(mechanism, factor)
+        if isinstance(mechanism, Laplace):
             accounted = mechanism.noise_multiplier if mechanism.b is None else mechanism.b * factor
         if accounted is None or self.noise_multiplier is None:
             return _unknown(text, "noise_multiplier was not measured, or the plan has several")
@@ -182,12 +188,54 @@ def _unknown(text: str, why: str) -> Assumption:
 
 def _shape(leaves: Iterable[tuple[Leaf, int]]) -> tuple[Sampler | None, Leaf | None]:
     """The one sampler and the one mechanism of all leaves; None where they differ."""
-    samplers = {leaf.sampler if isinstance(leaf, SampledRelease) else None for leaf, _ in leaves}
-    inner = {leaf.node if isinstance(leaf, SampledRelease) else leaf for leaf, _ in leaves}
+    samplers = {_parts(leaf)[0] for leaf, _ in leaves}
+    inner = {_parts(leaf)[1] for leaf, _ in leaves}
     return (
         samplers.pop() if len(samplers) == 1 else None,
         inner.pop() if len(inner) == 1 else None,
     )
+
+
+def beyond(
+    ran: Node | None, plan: Node, adjacency: Adjacency | str | None = None
+) -> tuple[Leaf, int] | None:
+    """A kind of release that was counted more often than the plan allows, and how often; None without one.
+
+    More noise at the same sampling is within the plan: such a release takes the place of a planned one.
+    """
+    factor = resolve_adjacency(plan, adjacency).clip_factor
+    left = dict(plan.releases())
+    counted = () if ran is None else ran.releases()
+    for leaf, count in sorted(counted, key=lambda each: _noise(each[0], factor) or 0.0):
+        missing = count
+        # the largest noise first: what has less stays for releases that have no more
+        for planned in sorted(left, key=lambda each: -(_noise(each, factor) or 0.0)):
+            if leaf == planned or _replaces(leaf, planned, factor):
+                taken = min(missing, left[planned])
+                left[planned] -= taken
+                missing -= taken
+        if missing:
+            return leaf, count
+    return None
+
+
+def _parts(leaf: Leaf) -> tuple[Sampler | None, Leaf]:
+    return (leaf.sampler, leaf.node) if isinstance(leaf, SampledRelease) else (None, leaf)
+
+
+def _noise(leaf: Leaf, factor: int) -> Fraction | None:
+    """Standard deviation / clip of Gaussian noise; None of other noises."""
+    _, mechanism = _parts(leaf)
+    if not isinstance(mechanism, Gaussian):
+        return None
+    return mechanism.noise_multiplier if mechanism.sigma is None else mechanism.sigma * factor
+
+
+def _replaces(leaf: Leaf, planned: Leaf, factor: int) -> bool:
+    noise, least = _noise(leaf, factor), _noise(planned, factor)
+    if noise is None or least is None:
+        return False
+    return noise >= least and _parts(leaf)[0] == _parts(planned)[0]
 
 
 def excess(seen: float, rate: float, trials: int) -> float:

@@ -1,15 +1,19 @@
-"""Ledger: budgets kept in a file, where a release is counted before its noise is drawn."""
+"""Ledger: budgets kept in one SQLite file, where a release is counted before its noise is drawn.
+
+Each call is one transaction: read what other processes committed, ask the rule, append one entry, commit
+it to the disk. `dpacct.ledger.store` keeps the file, `dpacct.ledger.rules` decides.
+"""
 
 from __future__ import annotations
 
 import functools
+import json
 import os
 import uuid
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, ParamSpec, Self, TypeVar
@@ -18,17 +22,15 @@ from dpacct.answer import Answer
 from dpacct.declare.number import shown
 from dpacct.declare.record import Facts
 from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
-from dpacct.ledger.accounts import RUN, Account, Book, LedgerQuestions, State, facts_of, spent
+from dpacct.ledger.accounts import RUN, Account, LedgerQuestions, State, facts_of, spent
 from dpacct.ledger.execution import Execution
-from dpacct.ledger.rules import Budget, Terms
-from dpacct.ledger.store import Record, Store
-from dpacct.plan.node import Node
+from dpacct.ledger.rules import NOTHING, BudgetRule, Charges, Terms, read
+from dpacct.ledger.store import Entry, JournalMode, News, Store, plan_id
+from dpacct.plan.node import Node, from_dict
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
 
 P = ParamSpec("P")
 T = TypeVar("T")
-VERSION = 2
-"""Version of the file's form; those of version 1 are read, and continued."""
 _LOOP = 3  # equal releases in a row that look like a loop
 
 
@@ -44,7 +46,7 @@ _UNSAID: Final = _Unsaid()
 
 @dataclass(frozen=True)
 class Receipt:
-    """Proof that an intent is on the disk: its line in the ledger, and what it covers."""
+    """Proof that an intent is on the disk: its number in the ledger, and what it covers."""
 
     number: int
     plan: Node | Mapping[str, Node]
@@ -55,15 +57,15 @@ class Ledger(LedgerQuestions):
 
     A release is counted, durably, *before* its noise is drawn: after a crash each intent counts as
     spent. `budget` is (epsilon, delta), needed where the file is new; (None, delta), or None, limits
-    nothing. The rule is one of three. By default parameters may depend on earlier outputs, and a privacy
-    filter decides; it is tighter for runs like `expecting`. With `plan` they are drawn from a plan
-    declared now, and its exact composition has to fit. With `adaptive=False` you declare that nothing is
-    chosen after looking at an output.
+    nothing. By default parameters may depend on earlier outputs, and a privacy filter decides; it is
+    tighter for runs like `expecting`. With `plan` the releases are drawn from a plan declared now, and
+    its exact composition has to fit.
 
     One file may hold many accounts, each protecting somebody else: `open` gives them budgets, `release`
-    charges all that it names with one line. Raises `LedgerDamaged` for a file that was changed, cut
-    short, reordered or is no ledger; `BudgetExceeded` where a plan is too much; `InvalidArgument` if it
-    was made with another budget or rule.
+    charges all that it names with one entry. The file is SQLite, mode 0600; `journal_mode="DELETE"` is for
+    network file systems. Raises `LedgerDamaged` for a file that was changed, cut short, reordered or is no
+    ledger; `BudgetExceeded` where a plan is too much; `InvalidArgument` if it was made with another budget
+    or rule; `LedgerBusy` after `timeout` seconds behind another process; `LedgerNotWritten` for a full disk.
 
     >>> import tempfile, dpacct as dp
     >>> step = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
@@ -81,54 +83,32 @@ class Ledger(LedgerQuestions):
         *,
         budget: object = _UNSAID,
         plan: Node | None = None,
-        adaptive: bool | None = None,
         expecting: Node | None = None,
         adjacency: Adjacency | str | None = None,
         unit: Unit | str | None = None,
         timeout: float = 60.0,
         read_only: bool = False,
+        journal_mode: JournalMode = "WAL",
     ) -> None:
         said = budget is not _UNSAID
-        terms = Terms(budget if said else None, plan, adaptive, expecting, adjacency, unit)
+        terms = Terms(budget if said else None, plan, expecting, adjacency, unit)
 
-        def first_line() -> Record:
-            if not said:
-                message = f"budget must be given for the new ledger {shown(str(path))}, got none"
-                raise InvalidArgument(message, argument="budget")
-            rule = terms.rule()
-            fields = {
-                "ledger": "dpacct",
-                "version": VERSION,
-                "id": uuid.uuid4().hex,
-                "made": _now(),
-            }
+        def first() -> Entry:
+            accounts, plans = _opening(terms.rule(), [RUN])
             by = f"dpacct {metadata.version('dpacct')}"
-            return {**fields, "by": by, "budget": rule.budget.to_dict(), **rule.to_dict()}
+            return {"id": uuid.uuid4().hex, "by": by, "plans": plans, "accounts": accounts}
 
-        if not read_only and not os.path.exists(path):
-            first_line()  # what cannot become a ledger leaves no file behind
-        self._store = Store(path, writable=not read_only, timeout=timeout)
+        make = first if said else None
+        self._store = Store(
+            path, make=make, read_only=read_only, timeout=timeout, journal_mode=journal_mode
+        )
+        self._forget()
         self._ended: dict[int, str] = {}
-        self._book = Book()
-        self._labels: dict[str, list[int]] = {}
-        self._seen = self._noted = 0
-        self._warned = self._warned_of_checks = False
-        self._recovered: list[int] = []
-        self._dropped: list[int] = []
-        self._checks: dict[str, Assumption] = {}
-        self.intents: list[Record] = []
-        """The line of every intent, in order."""
-        self.events: list[Record] = []
-        """Other lines: what was opened, repaired, observed, closed."""
-        self.outcomes: dict[int, str] = {}
-        """Outcome of each intent by line number: "released" or "failed"; absent where none was recorded."""
-        self._state = lambda: self.refresh()._book.state(RUN)
+        self._warned: set[str] = set()
+        self._last: tuple[Node | None, int] = (None, 0)
+        self._state = lambda: self._of(RUN)
         try:
-            with self._store.session():
-                if not self._store.records:
-                    self._store.append(first_line())
-                self._replay()
-            terms.agrees(self._book.state(RUN).rule, asked=said)
+            terms.agrees(self._state().rule, asked=said)
         except BaseException:
             self._store.close()
             raise
@@ -136,85 +116,110 @@ class Ledger(LedgerQuestions):
     def __reduce__(self) -> tuple[Any, ...]:
         # A copy, or what another process unpickles, is the same file opened once more.
         store = self._store
-        opened = functools.partial(Ledger, timeout=store.timeout, read_only=not store.writable)
+        opened = functools.partial(
+            Ledger,
+            timeout=store.timeout,
+            read_only=store.read_only,
+            journal_mode=store.journal_mode,
+        )
         return opened, (self.path,)
 
     # --- reading the file
 
-    def _replay(self) -> None:
-        """Count the lines that were appended since, by whichever process."""
-        for record in self._store.records[self._seen :]:
-            try:
-                self._count(record)
-            except LedgerDamaged:
-                raise
-            except (DpacctError, KeyError, TypeError, ValueError, AttributeError) as error:
-                message = f"the ledger {str(self.path)!r} is damaged: line {record['n']} was not"
-                message += f" written by dpacct, though its checksum holds ({shown(str(error))})"
-                raise LedgerDamaged(message, argument="path") from None
-            self._seen += 1
-        news = [("recovered", n) for n in self._store.recovered]
-        news += [("dropped", n) for n in self._store.dropped]
-        fresh, self._noted = news[self._noted :], len(news)
-        if self._store.writable:
-            for event, number in fresh:
-                self._append(event=event, line=number)
+    def _forget(self) -> None:
+        """Hold nothing of the file: the next call reads it from the first entry."""
+        self._store.forget()
+        self._nodes: dict[str, Node] = {}
+        self._rules: dict[str, BudgetRule] = {}  # by their texts
+        self._opened: dict[str, BudgetRule] = {}  # by account
+        self._counts: dict[str, dict[str, int]] = {}  # by account and plan, in order of appearance
+        self._labels: dict[str, list[int]] = {}  # the intents that charged named accounts
+        self._outcomes: dict[int, str] = {}
+        self._checks: dict[str, Assumption] = {}
+        self._states: dict[str, State] = {}
+        self._equal: dict[object, State] = {}
 
-    def _count(self, record: Record) -> None:
-        if record["n"] == 0 or "version" in record:
-            if record.get("version") not in range(1, VERSION + 1):
-                version = shown(record.get("version"))
-                message = f"the ledger {str(self.path)!r} has the version {version}"
-                raise LedgerDamaged(f"{message}, and this dpacct reads {VERSION}", argument="path")
-            if record["n"] == 0:
-                _ = record["id"], record["made"], record["by"]
-                self._book.start(record)
-            return
-        for number, outcome in record.get("ended", {}).items():
-            self.outcomes[int(number)] = outcome
-        self._book.define(record.get("plans", {}))
-        if "intent" in record:
-            self._book.charge(self._book.plan(record["intent"]), (RUN,))
-        elif "spend" in record:
-            for plan, names in record["spend"]:
-                self._book.charge(self._book.plan(plan), names)
-            self._labels.setdefault(record["label"], []).append(record["n"])
-        else:
-            self._note(record)
-            return
-        self.intents.append(record)
+    @contextmanager
+    def _session(self, *, write: bool = False) -> Iterator[None]:
+        """One transaction, in which everything that was committed so far has been read."""
+        with self._store.session(write=write):
+            for news in self._store.news():
+                try:
+                    self._learn(news)
+                except BaseException as error:
+                    self._forget()
+                    raise self._unreadable(error) from None
+            yield
 
-    def _note(self, record: Record) -> None:
-        event = record["event"]
-        if event == "opened":
-            self._book.open(record)
-        elif event in ("recovered", "dropped"):
-            (self._recovered if event == "recovered" else self._dropped).append(int(record["line"]))
-        for text, source, status in record.get("checks", ()):
+    def _unreadable(self, error: BaseException) -> BaseException:
+        if isinstance(error, LedgerDamaged) or not isinstance(
+            error, DpacctError | KeyError | TypeError | ValueError | AttributeError
+        ):
+            return error
+        message = f"the ledger {str(self.path)!r} is damaged: an entry was not written by dpacct,"
+        message += f" though its hash holds ({shown(str(error))})"
+        return LedgerDamaged(message, argument="path")
+
+    def _learn(self, news: News) -> None:
+        """Take over what entries say that this object has not read yet."""
+        for plan, text, _ in news.plans:
+            self._nodes[plan] = from_dict(json.loads(text))
+        for name, text, _ in news.accounts:
+            if text not in self._rules:
+                self._rules[text] = self._rule(text)
+            if name in self._opened:
+                raise ValueError(f"account {shown(name)} is opened twice")
+            self._opened[name] = self._rules[text]
+            self._states.pop(name, None)
+        self._outcomes |= {n: how for n, how, _ in news.outcomes}
+        after: dict[tuple[State, str], State] = {}
+        for n, name, plan, label, named in news.charges:
+            if plan not in self._nodes:
+                raise KeyError(plan)
+            counts = self._counts.setdefault(name, {})
+            counts[plan] = counts.get(plan, 0) + 1
+            if named and n not in self._labels.setdefault(label, [])[-1:]:
+                self._labels[label].append(n)
+            if name in self._states:
+                state = self._states[name]
+                if (state, plan) not in after:
+                    charges = state.charges.after(self._nodes[plan])
+                    after[state, plan] = State(state.rule, charges)
+                self._states[name] = after[state, plan]
+        for text, source, status in news.checks:
             # the last result of each check, but a violation is never undone
             earlier = self._checks.get(text)
             if earlier is None or earlier.status is not AssumptionStatus.VIOLATED:
                 self._checks[text] = Assumption(text, source, AssumptionStatus.parse(status))
-        self.events.append(record)
 
-    def _append(self, **fields: Any) -> Record:
-        about = {"at": _now(), "pid": os.getpid()}
-        if self._store.outdated:  # a dpacct that knows only version 1 must not go on
-            self._store.append({**about, "version": VERSION})
-            self._seen += 1
-        ended = {str(number): outcome for number, outcome in self._ended.items()}
-        more = {"ended": ended} if ended else {}
-        record = self._store.append({**about, **fields, **more})
-        self._ended.clear()
-        self._count(record)
-        self._seen += 1
-        return record
+    def _rule(self, text: str) -> BudgetRule:
+        fields = json.loads(text)
+        for key in {"plan", "expecting"} & fields.keys():
+            fields[key] = self._nodes[fields[key]].to_dict()
+        return read(fields)
+
+    def _of(self, name: str) -> State:
+        """An account's rule and charges; an account that was never opened has the rule of `run`."""
+        with self._session():
+            if name not in self._states:
+                rule = self._opened.get(name) or self._opened[RUN]
+                charges = NOTHING
+                for plan, times in self._counts.get(name, {}).items():
+                    node = rule.budget.check(self._nodes[plan])
+                    charges = charges.after(node if times == 1 else node * times)
+                self._states[name] = self._shared(rule, charges)
+            return self._states[name]
+
+    def _shared(self, rule: BudgetRule, charges: Charges) -> State:
+        if len(self._equal) > 4096:
+            self._equal.clear()
+        return self._equal.setdefault((rule, charges.key), State(rule, charges))
 
     # --- asking
 
     @property
     def path(self) -> Path:
-        """The path of the file; its head lies beside it."""
+        """The path of the file."""
         return self._store.path
 
     def heading_shown(self) -> str:
@@ -222,81 +227,68 @@ class Ledger(LedgerQuestions):
         return f"Ledger {str(self.path)!r}"
 
     def facts_shown(self) -> Facts:
-        """Facts as of the last read; the file is not read again."""
+        """Budget, rule, use, and the number of further accounts."""
         others = len(self.accounts) - 1
-        facts = facts_of(self._book.state(RUN))
-        return facts | ({"further accounts": others} if others else {})
+        return facts_of(self._of(RUN)) | ({"further accounts": others} if others else {})
 
     @property
-    def header(self) -> Record:
-        """The first line: who made the ledger, when, and its budget."""
-        return self._store.records[0]
+    def entries(self) -> list[Entry]:
+        """Every entry, in order: what was made, opened, counted, observed, closed."""
+        with self._session():
+            return self._store.entries()
 
     @property
-    def mark(self) -> str:
-        """The last line's checksum: a copy kept elsewhere shows whether the file was rolled back."""
-        return self._store.mark
-
-    def has_mark(self, mark: str) -> bool:
-        """Return whether a line of this ledger has that checksum, so that it still holds that state."""
-        return mark in self._store.marks[1:]
+    def header(self) -> Entry:
+        """The first entry: the ledger's id, when and by which version it was made."""
+        with self._session():
+            return self._store.entry(0)
 
     @property
-    def lines(self) -> int:
-        """The number of lines in the file."""
-        return len(self._store.records)
+    def intents(self) -> list[Entry]:
+        """Every entry that counts a release, in order."""
+        return [entry for entry in self.entries if entry["event"] == "intent"]
+
+    @property
+    def outcomes(self) -> dict[int, str]:
+        """Outcome of each intent by its number: "released" or "failed"; absent where none was recorded."""
+        with self._session():
+            return dict(self._outcomes)
+
+    @property
+    def head(self) -> str:
+        """The last entry's hash: a copy kept elsewhere shows whether the file was put back or cut short."""
+        with self._session():
+            return self._store.head
+
+    def has(self, head: str) -> bool:
+        """Return whether an entry has that hash, so that the file still holds that state.
+
+        Raises `LedgerDamaged` for a file that is not as it was written.
+        """
+        with self._session():
+            return self._store.has(head)
+
+    def __len__(self) -> int:
+        """The number of entries."""
+        with self._session():
+            return self._store.n + 1
 
     @property
     def accounts(self) -> tuple[str, ...]:
         """The names of all accounts that were opened or charged; "run" is the ledger's own."""
-        return self._book.names
+        with self._session():
+            return tuple(dict.fromkeys([*self._opened, *self._counts]))
 
     def account(self, name: str) -> Account:
         """The account of this name."""
-        return Account(name, lambda: self.refresh()._book.state(name))
-
-    @property
-    def budget(self) -> Budget:
-        """The budget."""
-        return self._book.state(RUN).rule.budget
-
-    @property
-    def rule(self) -> str:
-        """The name of the rule that decides: "adaptive", "planned", "fixed" or "none"."""
-        return self._book.state(RUN).rule.name
-
-    @property
-    def recovered(self) -> tuple[int, ...]:
-        """Lines of version 1 that a crash had left unfinished; each of them is counted."""
-        return tuple(dict.fromkeys([*self._recovered, *self._store.recovered]))
-
-    @property
-    def dropped(self) -> tuple[int, ...]:
-        """Lines that a crash left unfinished before anything was released for them; they are gone."""
-        return tuple(dict.fromkeys([*self._dropped, *self._store.dropped]))
-
-    @property
-    def plan(self) -> Node | None:
-        """The composition of everything counted; None if nothing was."""
-        return self._book.state(RUN).charges.plan
-
-    @property
-    def planned(self) -> Node | None:
-        """The plan declared when the ledger was made; None where none was."""
-        return self._book.state(RUN).rule.whole
-
-    def refresh(self) -> Self:
-        """Read what other processes have appended."""
-        with self._store.session():
-            self._replay()
-        return self
+        return Account(name, lambda: self._of(name))
 
     def spent(self) -> Answer:
         """Epsilon of what was counted, at the budget's delta, read as a plan fixed in advance.
 
         Raises as the plan's own questions do.
         """
-        return spent(self._state())
+        return spent(self._of(RUN))
 
     def guarantee(self) -> Answer:
         """The guarantee whenever the releases stop: the budget or, with a declared plan, its cost."""
@@ -311,128 +303,149 @@ class Ledger(LedgerQuestions):
         *,
         budget: object,
         plan: Node | None = None,
-        adaptive: bool | None = None,
         expecting: Node | None = None,
         adjacency: Adjacency | str | None = None,
         unit: Unit | str | None = None,
     ) -> None:
-        """Accounts with one budget and rule, in one line; those that exist must have been opened so.
+        """Accounts with one budget and rule, in one entry; those that exist must have been opened so.
 
         A name that is charged without having been opened has the ledger's own. Raises
         `InvalidArgument` where one was opened otherwise, and `BudgetExceeded` for a plan that does
         not fit.
         """
-        if isinstance(names, str) or not all(isinstance(name, str) and name for name in names):
+        if isinstance(names, str) or not all(map(_is_name, names)):
             message = f"names must be a list of texts, got {shown(names)}"
             raise InvalidArgument(message, argument="names")
-        terms = Terms(budget, plan, adaptive, expecting, adjacency, unit)
-        with self._store.session():
-            self._replay()
-            fresh = [name for name in dict.fromkeys(names) if name not in self._book]
-            for rule in {self._book.state(name).rule for name in set(names).difference(fresh)}:
+        terms = Terms(budget, plan, expecting, adjacency, unit)
+        with self._session(write=True):
+            exist = set(self.accounts)
+            fresh = [name for name in dict.fromkeys(names) if name not in exist]
+            for rule in {self._of(name).rule for name in exist.intersection(names)}:
                 terms.agrees(rule)
             if fresh:
-                rule = terms.rule()
-                about = {"budget": rule.budget.to_dict(), **rule.to_dict()}
-                self._append(event="opened", names=fresh, **about)
+                accounts, plans = _opening(terms.rule(), fresh)
+                plans = [text for text in plans if plan_id(text) not in self._nodes]
+                self._store.append("opened", plans=plans, accounts=accounts)
 
-    def spend(self, plan: Node | Mapping[str, Node], *, label: str = "") -> Receipt:
+    def spend(
+        self, plan: Node | Mapping[str, Node], *, label: str = "", replay: bool = False
+    ) -> Receipt:
         """Count `plan`, durably; draw its noise only after this returned.
 
-        A mapping from names to plans charges all of these accounts, or none; the same label again charges
-        nothing more. Raises `BudgetExceeded`, and records nothing, where it does not fit.
+        A mapping from names to plans charges all of these accounts, or none, under a label. The same label
+        charges an account nothing more while its first intent has no recorded outcome, as after a crash in
+        the middle; with `replay` never, which is true only of a round that is repeated with the same noise.
+        Raises `BudgetExceeded`, and records nothing, where it does not fit.
         """
-        if not isinstance(label, str):
+        if label != "" and not _is_name(label):
             raise InvalidArgument(f"label must be a text, got {shown(label)}", argument="label")
-        if isinstance(plan, Mapping):
-            return self._spend_all(plan, label)
-        more = {"label": label} if label else {}
-        with self._store.session():
-            self._replay()
-            state = self._book.state(RUN)
-            self._granted(RUN, state, plan)
-            names, fresh = self._book.written([plan])
-            plans = {"plans": fresh} if fresh else {}
-            record = self._append(intent=names[plan], **plans, **more)
-        self._warn(plan)
-        return Receipt(record["n"], plan)
-
-    def _granted(self, name: str, state: State, plan: Node) -> None:
-        plan = state.rule.budget.check(plan)
-        if not state.fits(plan):
-            reason = state.rule.refusal(state.charges, plan)
-            whose = "" if name == RUN else f" (account {shown(name)})"
-            raise BudgetExceeded(reason + whose, argument="plan")
-
-    def _spend_all(self, charges: Mapping[str, Node], label: str) -> Receipt:
-        if not label or not charges or not all(isinstance(name, str) and name for name in charges):
+        named = isinstance(plan, Mapping)
+        charges: dict[str, Node] = dict(plan) if isinstance(plan, Mapping) else {RUN: plan}
+        if named and not (label and charges and all(map(_is_name, charges))):
             message = (
                 "charges of named accounts must be a mapping from names to plans, with a label"
             )
-            raise InvalidArgument(f"{message}, got {shown(charges)}", argument="plan")
-        with self._store.session():
-            self._replay()
-            charged = self.charges(label)
-            for name in charges.keys() & charged.keys():
-                if charges[name] != charged[name]:
-                    message = f"label {shown(label)} was used to charge account {shown(name)}"
-                    message += f" {shown(charged[name])}, got {shown(charges[name])}"
-                    raise InvalidArgument(message, argument="label")
-            fresh = {name: plan for name, plan in charges.items() if name not in charged}
-            if not fresh:
-                return Receipt(self._labels[label][0], charges)
-            asked: dict[tuple[State, int], str] = {}
-            for name, plan in fresh.items():
-                asked.setdefault((self._book.state(name), id(plan)), name)
-            for (state, _), name in asked.items():
-                self._granted(name, state, fresh[name])
-            written, plans = self._book.written(list({id(p): p for p in fresh.values()}.values()))
-            by_plan = {id(plan): written[plan] for plan in fresh.values()}
-            spend: dict[str, list[str]] = {}
-            for name, plan in fresh.items():
-                spend.setdefault(by_plan[id(plan)], []).append(name)
-            more = {"plans": plans} if plans else {}
-            record = self._append(spend=list(spend.items()), **more, label=label)
-        return Receipt(record["n"], charges)
+            raise InvalidArgument(f"{message}, got {shown(plan)}", argument="plan")
+        with self._session(write=True):
+            first = self._repeated(charges, label, replay) if named else None
+            if not charges:
+                assert first is not None
+                return Receipt(first, plan)
+            alike: dict[tuple[State, Node], list[str]] = {}
+            for name, node in charges.items():
+                alike.setdefault((self._of(name), node), []).append(name)
+            for (state, node), names in alike.items():
+                if not state.fits(state.rule.budget.check(node)):
+                    whose = f" (account {shown(names[0])})" if named else ""
+                    reason = state.rule.refusal(state.charges, node)
+                    raise BudgetExceeded(reason + whose, argument="plan")
+            texts = {node: node.to_json() for _, node in alike}
+            fresh = [text for text in texts.values() if plan_id(text) not in self._nodes]
+            spend = [(plan_id(texts[node]), names) for (_, node), names in alike.items()]
+            fields = {"label": label, "named": named, "spend": spend}
+            n = self._append("intent", plans=list(dict.fromkeys(fresh)), **fields)
+        if not named:
+            self._warn(charges[RUN])
+        return Receipt(n, plan)
+
+    def _repeated(self, charges: dict[str, Node], label: str, replay: bool) -> int | None:
+        """Take out of `charges` what this label has charged already; the number of its first intent."""
+        numbers = self._labels.get(label, [])
+        last: dict[str, tuple[int, Node]] = {}
+        for n in numbers:
+            charged = self._charges_of(self._store.entry(n))
+            last |= {name: (n, charged[name]) for name in charges.keys() & charged.keys()}
+        for name, (n, plan) in last.items():
+            if (n in self._outcomes or n in self._ended) and not replay:
+                continue  # it was released: this is another release
+            if charges[name] != plan:
+                message = f"label {shown(label)} was used to charge account {shown(name)}"
+                raise InvalidArgument(f"{message} {shown(plan)}", argument="label")
+            del charges[name]
+        return numbers[0] if numbers else None
+
+    def _append(self, event: str, **fields: Any) -> int:
+        """Append an entry, with the outcomes that are known by now."""
+        ended = [(n, how) for n, how in self._ended.items() if n not in self._outcomes]
+        more = {"ended": ended} if ended else {}
+        n: int = self._store.append(event, **fields, **more)["n"]
+        self._ended.clear()
+        return n
 
     def charges(self, label: str) -> dict[str, Node]:
-        """Return the plans charged to named accounts under this label, as far as they were read."""
-        lines = (self._store.records[n]["spend"] for n in self._labels.get(label, ()))
-        return {name: self._book.plan(p) for line in lines for p, names in line for name in names}
+        """Return the plans charged to named accounts under this label."""
+        found: dict[str, Node] = {}
+        with self._session():
+            for n in self._labels.get(label, ()):
+                found |= self._charges_of(self._store.entry(n))
+        return found
+
+    def _charges_of(self, entry: Entry) -> dict[str, Node]:
+        return {name: self._nodes[plan] for plan, names in entry["spend"] for name in names}
+
+    def charged_at(self) -> dict[int, dict[str, Node]]:
+        """Return, for each intent by its number, the plans that it charged by account."""
+        return {entry["n"]: self._charges_of(entry) for entry in self.intents}
 
     def _warn(self, plan: Node) -> None:
         """Once each: that a check was violated; that a loop ends far below what a declared plan allows."""
-        state = self._book.state(RUN)
-        wrong = [check.text for check in self.checks() if check.status is AssumptionStatus.VIOLATED]
-        if wrong and not self._warned_of_checks:
-            self._warned_of_checks = True
-            message = f"this ledger continues to count, but {wrong[0]!r} was found violated: what it counts"
-            warnings.warn(f"{message} does not bound what is released", stacklevel=3)
-        if not self._warned and state.charges.streak >= _LOOP:
-            self._warned = True
-            warning = state.rule.stops_early(state.charges, plan)
-            if warning:
-                warnings.warn(warning, stacklevel=3)
+        messages = [
+            f"this ledger continues to count, but {check.text!r} was found violated: what it counts does"
+            " not bound what is released"
+            for check in self.checks()
+            if check.status is AssumptionStatus.VIOLATED
+        ]
+        last, streak = self._last
+        self._last = plan, streak + 1 if plan == last else 1
+        state = self._of(RUN)
+        if self._last[1] == _LOOP and state.rule.name == "adaptive":
+            messages.append(state.rule.room(state.charges, plan))
+        for message in messages[:1]:
+            if message not in self._warned:
+                self._warned.add(message)
+                warnings.warn(message, stacklevel=3)
 
     def end(self, receipt: Receipt, outcome: str = "released") -> None:
-        """Note how an intent ended, with the next line or at closing; it stays spent either way."""
+        """Note how an intent ended, with the next entry or at closing; it stays spent either way."""
         self._ended[receipt.number] = outcome
 
     @contextmanager
-    def release(self, plan: Node | Mapping[str, Node], *, label: str = "") -> Iterator[Receipt]:
+    def release(
+        self, plan: Node | Mapping[str, Node], *, label: str = "", replay: bool = False
+    ) -> Iterator[Receipt]:
         """Count as `spend` does, then run the block that draws the noise; an error gives nothing back.
 
         >>> import tempfile, dpacct as dp
         >>> step = dp.Gaussian(sigma=10)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     with dp.Ledger(folder + "/run.ledger", budget=(2, 1e-5), plan=step * 20) as ledger:
-        ...         for _ in range(2):  # a round that is repeated after a crash
-        ...             with ledger.release({"client 3": step, "client 4": step}, label="round 7"):
-        ...                 noisy = "what the clients send"
+        ...         for again in (False, True):  # a round repeated with the same noise
+        ...             with ledger.release({"client 3": step}, label="round 7", replay=again):
+        ...                 noisy = "what the client sends"
         ...         ledger.account("client 3").plan
         Gaussian(sigma=10)
         """
-        receipt = self.spend(plan, label=label)
+        receipt = self.spend(plan, label=label, replay=replay)
         try:
             yield receipt
         except BaseException:
@@ -463,25 +476,21 @@ class Ledger(LedgerQuestions):
 
         Raises what `Execution.compare` raises.
         """
-        with self._store.session():
-            self._replay()
+        with self._session(write=True):
             checks = ran.compare(self.plan, self.budget.adjacency)
-            results = [[c.text, c.source, str(c.status)] for c in checks]
-            self._append(event="observed", checks=results)
+            self._append("observed", checks=[[c.text, c.source, str(c.status)] for c in checks])
         return checks
 
     def checks(self) -> tuple[Assumption, ...]:
         """The last result of each check by `observe`; a violation is never undone."""
-        return tuple(self._checks.values())
+        with self._session():
+            return tuple(self._checks.values())
 
     def close(self) -> None:
-        """Write what is known of outcomes, and mark the file as finished with, for now."""
-        if self._store.writable and self._store.is_open:
-            with self._store.session():
-                self._replay()
-                if self._ended:
-                    self._append(event="closed")
-                self._store.settle()
+        """Write what is known of outcomes, and close the file."""
+        if self._ended and self._store.is_open:
+            with self._session(write=True):
+                self._append("closed")
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -491,6 +500,21 @@ class Ledger(LedgerQuestions):
         self.close()
 
 
-def _now() -> str:
-    """The time, for people who read the file."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+def _is_name(value: object) -> bool:
+    """Return whether a value is a text that a database can hold: not empty, and without lone surrogates."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return bool(value.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def _opening(rule: BudgetRule, names: list[str]) -> tuple[list[tuple[str, list[str]]], list[str]]:
+    """The fields of an entry that opens accounts: (their rule and names, the plans that it names)."""
+    fields, plans = {"budget": rule.budget.to_dict(), **rule.to_dict()}, []
+    for key, plan in (("plan", rule.whole), ("expecting", rule.expecting)):
+        if plan is not None:
+            plans.append(plan.to_json())
+            fields[key] = plan_id(plans[-1])
+    return [(json.dumps(fields, separators=(",", ":")), names)], plans

@@ -1,438 +1,492 @@
-"""An append-only file of chained lines: what was appended stays, or the file is refused.
+"""An append-only SQLite file: entries chained by SHA-256, and tables that follow from them.
 
-Nothing here knows of privacy. A line is JSON, then the SHA-256 of that text chained to the line before.
-Every append is two durable steps, the line and then the head, under the file's lock; docs/decisions/0008
-has the argument, case by case.
-
-The head is a small file beside the ledger that says how much of it was acknowledged. Two slots, each a disk
-sector of its own, are written in turn and in place, once the line that they count is on the disk: a torn
-write leaves the other slot, and one line beyond it. Where a session starts and ends the head is replaced as
-a whole: a changed byte of a closed ledger is never taken for a crash.
+Nothing here knows of privacy. Table `entry` is the truth: JSON texts, each with the hash of the hash
+before it and of its own text. Answers follow from the entries alone. The tables `account`, `plan`, `charge`
+and `outcome` say the same for queries, and are compared with the entries whenever these are read. The last
+hash is the head of the chain: only a copy of it that is kept elsewhere shows that the end of the file was
+taken away.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
+import sqlite3
+import stat
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from dpacct.declare.number import shown
-from dpacct.errors import InvalidArgument, LedgerDamaged
-from dpacct.ledger import disk
+from dpacct.errors import InvalidArgument, LedgerBusy, LedgerDamaged, LedgerNotWritten, Unsupported
 
-GENESIS = "0" * 64
-"""The mark before the first line."""
-_HASH = len(GENESIS)
-
-
-def seal(fields: Mapping[str, Any], previous: str) -> tuple[bytes, str]:
-    """A line with its end, and its mark: the hash of the mark before it and of its own text.
-
-    >>> line, mark = seal({"n": 0}, GENESIS)
-    >>> line.decode() == '{"n":0} ' + mark + chr(10)
-    True
-    """
-    text = json.dumps(fields, separators=(",", ":"), allow_nan=False)  # ASCII, and no line break
-    mark = _mark(text.encode("ascii"), previous)
-    return f"{text} {mark}\n".encode("ascii"), mark
-
-
-def unseal(line: bytes, previous: str) -> tuple[dict[str, Any], str] | None:
-    """The fields and the mark of a line, or None where a single byte of it is not as written.
-
-    >>> line, mark = seal({"n": 0}, GENESIS)
-    >>> unseal(line, GENESIS) == ({"n": 0}, mark), unseal(line.replace(b"n", b"m"), GENESIS)
-    (True, None)
-    """
-    text, mark = line[: -_HASH - 2], line[-_HASH - 1 : -1]
-    if line[-1:] != b"\n" or line[-_HASH - 2 : -_HASH - 1] != b" ":
-        return None
-    if mark != _mark(text, previous).encode("ascii"):
-        return None
-    fields = json.loads(text)
-    return (fields, mark.decode("ascii")) if isinstance(fields, dict) else None
+VERSION = 1
+"""Version of the tables, kept as SQLite's user_version."""
+Entry = dict[str, Any]
+JournalMode = Literal["WAL", "DELETE"]
+_APPLICATION = (
+    0x64704C67  # "dpLg": by this SQLite's application_id the file is told from other databases
+)
+_GENESIS = ""  # the hash before the first entry
+_READ = 2000  # entries that are verified together
+_GAP = 2e-3  # seconds for which a process leaves the lock to others: without it one of four starves
+_SCHEMA = """
+CREATE TABLE entry (n INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL);
+CREATE TABLE plan (id TEXT PRIMARY KEY, text TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE account (name TEXT PRIMARY KEY, rule TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE charge (n INTEGER, account TEXT, plan TEXT NOT NULL, label TEXT NOT NULL, named INTEGER NOT NULL,
+                     PRIMARY KEY (n, account)) WITHOUT ROWID;
+CREATE TABLE outcome (n INTEGER PRIMARY KEY, how TEXT NOT NULL, noted INTEGER NOT NULL);
+CREATE INDEX plan_n ON plan (n);
+CREATE INDEX account_n ON account (n);
+CREATE INDEX outcome_noted ON outcome (noted);
+"""
+_TABLES = ("entry", "plan", "account", "charge", "outcome")
+_GROWING = "".join(
+    f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table}"
+    " BEGIN SELECT RAISE (ABORT, 'a ledger only grows'); END;\n"
+    for table in _TABLES
+    for verb in ("update", "delete")
+)
+# Write-ahead logging shares memory between processes, which these file systems do not offer.
+_REMOTE = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"}
 
 
-def number(line: bytes) -> int | None:
-    """The number that a line claims, whether or not its checksum holds: for error messages."""
-    try:
-        fields = json.loads(line[: -_HASH - 2])
-    except ValueError:
-        return None
-    claimed = fields.get("n") if isinstance(fields, dict) else None
-    return claimed if isinstance(claimed, int) and not isinstance(claimed, bool) else None
+@dataclass
+class News:
+    """The news in some consecutive entries: the rows of each table, as SELECT returns them, and checks."""
+
+    n: int = -1
+    """The number of the last of these entries."""
+    head: str = _GENESIS
+    """Its hash."""
+    plans: list[tuple[str, str, int]] = field(default_factory=list)
+    accounts: list[tuple[str, str, int]] = field(default_factory=list)
+    charges: list[tuple[int, str, str, str, int]] = field(default_factory=list)
+    outcomes: list[tuple[int, str, int]] = field(default_factory=list)
+    checks: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add(self, entry: Entry) -> None:
+        """Add one entry, and the rows that follow from it."""
+        n = self.n = entry["n"]
+        self.checks += [(text, source, status) for text, source, status in entry.get("checks", ())]
+        self.plans += [(plan_id(text), text, n) for text in entry.get("plans", ())]
+        for rule, names in entry.get("accounts", ()):
+            self.accounts += [(name, rule, n) for name in names]
+        if "spend" in entry:
+            label, named = entry["label"], int(entry["named"])
+            for plan, names in entry["spend"]:
+                self.charges += [(n, name, plan, label, named) for name in names]
+        if "ended" in entry:
+            self.outcomes += [(number, how, n) for number, how in entry["ended"]]
 
 
-def _mark(text: bytes, previous: str) -> str:
-    return hashlib.sha256(previous.encode("ascii") + text).hexdigest()
+def plan_id(text: str) -> str:
+    """Name a plan by its content, so that a changed text is another plan."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-# --- the head
-
-SECTOR = 512
-"""Bytes that a disk writes together: a torn write may leave zeros from such a boundary on."""
-_TYPES = {"serial": int, "length": int, "count": int, "mark": str, "closed": bool}
-_TYPES_OF_VERSION_1 = {"length": int, "count": int, "mark": str, "line": str}
-
-
-def beside(path: Path) -> Path:
-    """The path of a ledger's head."""
-    return path.with_name(path.name + ".head")
-
-
-@dataclass(frozen=True)
-class Head:
-    """The first `length` bytes are `count` lines whose last mark is `mark`; `closed`: nothing follows them.
-
-    `torn`: its other slot cannot be read, as a crash leaves it once one more line is on the disk. `line`: in
-    version 1 the head came first, and announced the line that follows; None in later ones.
-    """
-
-    length: int
-    count: int
-    mark: str
-    closed: bool = False
-    serial: int = 0
-    torn: bool = False
-    line: bytes | None = None
-
-    @classmethod
-    def load(cls, path: Path) -> Head | None:
-        """The head of the ledger `path`; None where there is none, `LedgerDamaged` if it's bad."""
-        try:
-            content = beside(path).read_bytes()
-        except FileNotFoundError:
-            return None
-        old = _fields(content, _TYPES_OF_VERSION_1)
-        if old is not None:
-            line = old.pop("line").encode()
-            return cls(**old, closed=not line, line=line)
-        slots = [_fields(_unpadded(content[at : at + SECTOR]), _TYPES) for at in (0, SECTOR)]
-        heads = sorted((cls(**slot) for slot in slots if slot), key=lambda head: head.serial)
-        if len(content) == 2 * SECTOR and heads:
-            newest = heads[-1]
-            if len(heads) == 2 and heads[0].serial == newest.serial - 1:
-                return newest
-            if len(heads) == 1 and not newest.closed:
-                return replace(newest, torn=True)
-        message = f"the head {str(beside(path))!r} of a ledger is damaged: its checksum is wrong"
-        raise LedgerDamaged(message, argument="path")
-
-    def _slot(self) -> bytes:
-        fields = {name: vars(self)[name] for name in _TYPES}
-        return seal(fields, GENESIS)[0].ljust(SECTOR, b"\0")
-
-    def renew(self, path: Path) -> None:
-        """Replace the head as a whole: after a crash it is the old one or this."""
-        both = [replace(self, serial=serial)._slot() for serial in (self.serial, self.serial + 1)]
-        disk.replace(beside(path), b"".join(both if self.serial % 2 == 0 else both[::-1]))
-
-    def save(self, path: Path) -> None:
-        """Write it into the slot of its serial number, and flush."""
-        handle = disk.opened(beside(path), os.O_RDWR)
-        try:
-            disk.write(handle, self._slot(), SECTOR * (self.serial % 2))
-        finally:
-            os.close(handle)
-
-
-def _fields(line: bytes, types: dict[str, type]) -> dict[str, Any] | None:
-    unsealed = unseal(line, GENESIS)
-    if unsealed is None or {name: type(value) for name, value in unsealed[0].items()} != types:
-        return None
-    return unsealed[0]
-
-
-def _unpadded(slot: bytes) -> bytes:
-    return slot.rstrip(b"\0") if len(slot) == SECTOR else b""
-
-
-Record = dict[str, Any]
-_START = b'{"n":0,"ledger":"dpacct",'
+def _hash(before: str, text: str) -> str:
+    return hashlib.sha256(f"{before}{text}".encode()).hexdigest()
 
 
 class Store:
-    """An open file of lines; `records` are those read so far, verified.
+    """One ledger's file: transactions, entries, and the tables that follow from them.
 
-    `recovered` are lines of version 1 that a crash had left half written, completed from the head;
-    `dropped` are later ones, whose append never returned: a writable store takes them off the file.
+    `make` returns what a new file begins with; None refuses a file that is not there. With `read_only`
+    nothing is written. `timeout` is in seconds. Raises `InvalidArgument` for a path that cannot be a ledger,
+    `LedgerDamaged` for a file that is not as it was written, `Unsupported` for a network file system unless
+    `journal_mode` is "DELETE".
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, writable: bool, timeout: float) -> None:
-        if "\0" in os.fsdecode(path):
-            message = f"path must be the name of a file, got {shown(path)}"
-            raise InvalidArgument(message, argument="path")
-        self.path = Path(os.path.realpath(path))
-        self.writable = writable
-        self.timeout = timeout
-        self.records: list[Record] = []
-        self.recovered: list[int] = []
-        self.dropped: list[int] = []
-        self.length = 0
-        self.marks = [GENESIS]
-        self._head: Head | None = None
-        self._thread = threading.RLock()
-        self._depth = 0
-        self._left = -1.0
-        self._handle, self._process = -1, -1
-        self._open()
-
-    @property
-    def mark(self) -> str:
-        """The hash of the last line, which covers all before it."""
-        return self.marks[-1]
-
-    @property
-    def outdated(self) -> bool:
-        """Return whether a version of dpacct that knows only format 1 wrote last."""
-        return self._head is not None and self._head.line is not None
-
-    def _open(self) -> None:
-        flags = os.O_RDWR | os.O_CREAT if self.writable else os.O_RDONLY
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        make: Callable[[], Entry] | None,
+        read_only: bool = False,
+        timeout: float = 60.0,
+        journal_mode: JournalMode = "WAL",
+    ) -> None:
+        if journal_mode not in ("WAL", "DELETE"):
+            message = f"journal_mode must be WAL or DELETE, got {shown(journal_mode)}"
+            raise InvalidArgument(message, argument="journal_mode")
+        self.read_only, self.timeout, self.journal_mode = read_only, timeout, journal_mode
+        self.path = _usable(path, None if read_only else make)
+        if journal_mode == "WAL" and (system := _file_system(self.path)) in _REMOTE:
+            message = (
+                f"the ledger {str(self.path)!r} lies on a network file system ({system}), where"
+            )
+            message += " processes cannot share its log: keep it on a local disk, or pass"
+            message += " journal_mode='DELETE'"
+            raise Unsupported(message, argument="path")
+        self._lock = threading.RLock()
+        self._inherited: list[sqlite3.Connection] = []
+        self.n, self.head = -1, _GENESIS
+        """Number and hash of the last entry that was read."""
+        self._connect()
         try:
-            if not self.path.exists() and beside(self.path).exists():
-                message = "is gone, and its head is still there: something was counted in it"
-                raise self._damaged(message)
-            if self.path.is_dir():
-                inside = self.path / "ledger.jsonl"  # as a folder of dpacct-training has it
-                raise self._unopened(
-                    f"a folder; try {inside.name} in it" if inside.exists() else "a folder"
+            if make is not None and not read_only:
+                self._make(make)
+        except BaseException:
+            self.close()
+            raise
+
+    # --- the connection
+
+    def _connect(self) -> None:
+        """Open the file; a reader that may not write beside it sees the file as it stands."""
+        with self.path.open("rb") as file:  # SQLite takes what is shorter than its header for empty
+            if file.read(16) not in (b"", b"SQLite format 3\0"):
+                raise self._foreign()
+        mode = "rw"
+        if self.read_only and not _writable(self.path):
+            log = self.path.with_name(self.path.name + "-wal")
+            mode = "ro" if log.exists() else "ro&immutable=1"
+        try:
+            self._db = sqlite3.connect(
+                f"{self.path.as_uri()}?mode={mode}",
+                uri=True,
+                timeout=self.timeout,
+                isolation_level=None,
+                check_same_thread=False,
+            )
+            # FULL: in WAL mode each commit is flushed; a rollback journal also needs its folder flushed.
+            level = "FULL" if self.journal_mode == "WAL" else "EXTRA"
+            self._db.execute(f"PRAGMA synchronous = {level}")
+            self._db.execute("PRAGMA fullfsync = ON")
+            if self.read_only:
+                self._db.execute("PRAGMA query_only = ON")
+            (application,) = self._db.execute("PRAGMA application_id").fetchone()
+            empty = self._is_empty()
+            if empty and not self.read_only:
+                self._db.execute(f"PRAGMA journal_mode = {self.journal_mode}")
+        except sqlite3.OperationalError as error:
+            raise self._unopened(error) from None
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+            raise self._damaged(error) from None
+        if application != _APPLICATION and not empty:
+            self._db.close()
+            raise self._foreign()
+        self._file = _identity(self.path)
+        self._process, self._left = os.getpid(), -1.0
+        self._open, self._writing = True, False
+
+    def _foreign(self) -> LedgerDamaged:
+        with self.path.open("rb") as file:
+            beginning = shown(file.read(24).decode("utf-8", "replace"))
+        return self._damaged(f"it is no ledger; it begins with {beginning}")
+
+    def _is_empty(self) -> bool:
+        return self._db.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+
+    def _make(self, first: Callable[[], Entry]) -> None:
+        if not self._is_empty():
+            return
+        with self.session(write=True):
+            if not self._is_empty():
+                return  # another process was first
+            for statement in _SCHEMA.strip().split(";\n"):
+                self._db.execute(statement)
+            for statement in _GROWING.strip().split("\n"):
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
+            self._db.execute(f"PRAGMA user_version = {VERSION}")
+            self.append("made", **first())
+
+    def close(self) -> None:
+        """Close the file; in a forked child its parent's connection stays as it is."""
+        if self._process == os.getpid():
+            with self._lock, suppress(sqlite3.Error):
+                self._open = False
+                self._db.close()
+
+    # --- transactions
+
+    @contextmanager
+    def session(self, *, write: bool = False) -> Iterator[sqlite3.Connection]:
+        """Hold one transaction: all of it is committed and flushed, or nothing is.
+
+        Raises `LedgerBusy` after `timeout` seconds behind another process, `LedgerNotWritten` where the disk
+        refuses, `LedgerDamaged` where the file is not what was opened.
+        """
+        if write and self.read_only:
+            message = f"the ledger {str(self.path)!r} was opened read-only, so nothing can be counted in it"
+            raise InvalidArgument(message, argument="read_only")
+        if os.getpid() != self._process:
+            # SQLite forbids a child the use of its parent's connection, closing it included.
+            self._inherited.append(self._db)
+            self._lock = threading.RLock()
+            self._connect()
+        with self._lock:
+            if not self._open:
+                message = (
+                    f"the ledger {str(self.path)!r} was closed: open it again to ask it anything"
                 )
-            if self.path.exists() and not self.path.is_file():
-                raise self._unopened("not a regular file")
-            self._handle = disk.opened(self.path, flags)
-        except OSError as error:
-            raise self._unopened(error.strerror) from None
-        self._process = os.getpid()
+                raise InvalidArgument(message, argument="path")
+            if self._writing or (self._db.in_transaction and not write):
+                yield self._db
+                return
+            self._begin(write)
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException as error:
+                with suppress(sqlite3.Error):
+                    if self._db.in_transaction:
+                        self._db.execute("ROLLBACK")
+                if isinstance(error, sqlite3.DatabaseError):
+                    raise self._refused(error) from None
+                raise
+            finally:
+                self._writing, self._left = False, time.monotonic()
 
-    def _unopened(self, why: str | None) -> InvalidArgument:
-        message = f"the ledger {shown(str(self.path), 200)} cannot be opened: {why}"
-        return InvalidArgument(message, argument="path")
+    def _begin(self, write: bool) -> None:
+        if write:
+            time.sleep(max(0.0, self._left + _GAP - time.monotonic()))
+        try:
+            self._db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        except sqlite3.DatabaseError as error:
+            raise self._refused(error) from None
+        self._writing = write
+        if self._file != _identity(self.path):
+            self._db.execute("ROLLBACK")
+            self._writing = False
+            change = "replaced" if self.path.exists() else "removed"
+            raise self._damaged(f"the file was {change} while it was open")
 
-    def __del__(self) -> None:
-        if "_handle" in self.__dict__ and self._handle >= 0:
-            os.close(self._handle)
+    def _refused(self, error: sqlite3.DatabaseError) -> Exception:
+        """The error of this package that a SQLite error stands for."""
+        code = _code(error)
+        if code == sqlite3.SQLITE_BUSY:
+            message = f"another process has held the ledger {str(self.path)!r} for {self.timeout:g} seconds"
+            return LedgerBusy(message, argument="path")
+        if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY):
+            message = f"the ledger {str(self.path)!r} could not be written ({error}), so nothing was counted"
+            return LedgerNotWritten(f"{message}, and nothing may be released", argument="path")
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return self._unopened(error)
+        return self._damaged(error)
+
+    def _damaged(self, why: object) -> LedgerDamaged:
+        return LedgerDamaged(f"the ledger {str(self.path)!r} is damaged: {why}", argument="path")
+
+    def _unopened(self, why: object) -> InvalidArgument:
+        return InvalidArgument(
+            f"the ledger {str(self.path)!r} cannot be opened: {why}", argument="path"
+        )
+
+    # --- reading and writing
+
+    def news(self) -> Iterator[News]:
+        """Read, within a transaction, the entries that were not taken over yet, some thousand at a time.
+
+        Raises `LedgerDamaged` where one was changed, cut or reordered, or a table says something else.
+        """
+        try:
+            last = self._db.execute("SELECT n, hash FROM entry ORDER BY n DESC LIMIT 1").fetchone()
+        except sqlite3.OperationalError as error:
+            if self._is_empty():
+                message = (
+                    f"budget must be given for the new ledger {shown(str(self.path))}, got none"
+                )
+                raise InvalidArgument(message, argument="budget") from None
+            raise self._damaged(error) from None
+        if last == (self.n, self.head):
+            return
+        if self.n < 0:
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version != VERSION or last is None:
+                raise self._damaged(
+                    f"it has the version {version}, and this dpacct reads {VERSION}"
+                )
+        else:
+            row = self._db.execute("SELECT hash FROM entry WHERE n = ?", (self.n,)).fetchone()
+            if row != (self.head,) or last is None or last[0] <= self.n:
+                raise self._damaged("it was put back to an earlier state while it was open")
+        while self.n < last[0]:
+            try:
+                news = self._read()
+            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+                why = f"an entry was not written by dpacct, though its hash holds ({shown(str(error))})"
+                raise self._damaged(why) from None
+            yield news
+            # whoever was given these has taken them over
+            self.n, self.head = news.n, news.head
+        for table, column in (
+            ("plan", "n"),
+            ("account", "n"),
+            ("charge", "n"),
+            ("outcome", "noted"),
+        ):
+            if self._db.execute(f"SELECT 1 FROM {table} WHERE {column} > ?", last[:1]).fetchone():
+                raise self._damaged(f"its table {table} does not follow from its entries")
+
+    def _read(self) -> News:
+        first, news, head, texts = self.n + 1, News(), self.head, []
+        query = "SELECT n, text, hash FROM entry WHERE n BETWEEN ? AND ? ORDER BY n"
+        for at, (n, text, kept) in enumerate(
+            self._db.execute(query, (first, first + _READ)), first
+        ):
+            head = _hash(head, text)
+            if n != at or kept != head:
+                raise self._damaged(f"entry {n} was changed, or stands where {at} belongs")
+            texts.append(text)
+        if not texts:
+            raise self._damaged(f"entry {first} is missing")
+        # one document is parsed three times as fast as a thousand small ones
+        for at, entry in enumerate(json.loads(f"[{','.join(texts)}]"), first):
+            if entry["n"] != at:
+                raise ValueError(f"entry {at} says that it is {shown(entry['n'])}")
+            news.add(entry)
+        derived: dict[str, tuple[list[Any], str, str]] = {
+            "plan": (news.plans, "id, text, n", "n"),
+            "account": (news.accounts, "name, rule, n", "n"),
+            "charge": (news.charges, "n, account, plan, label, named", "n"),
+            "outcome": (news.outcomes, "n, how, noted", "noted"),
+        }
+        for table, (expected, columns, key) in derived.items():
+            query = f"SELECT {columns} FROM {table} WHERE {key} BETWEEN ? AND ?"
+            if sorted(self._db.execute(query, (first, news.n))) != sorted(expected):
+                raise self._damaged(f"its table {table} does not follow from its entries")
+        news.head = head
+        return news
+
+    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return what a query finds, within a transaction."""
+        return self._db.execute(query, values).fetchall()
+
+    def entries(self) -> list[Entry]:
+        """Return every entry, in order."""
+        return [json.loads(text) for (text,) in self.rows("SELECT text FROM entry ORDER BY n")]
+
+    def entry(self, n: int) -> Entry:
+        """Return the entry of this number, which was read before; raises `LedgerDamaged` if it is gone."""
+        rows = self.rows("SELECT text FROM entry WHERE n = ?", n)
+        entry: Entry = json.loads(rows[0][0]) if rows else {}
+        if entry.get("n") != n:
+            raise self._damaged(f"entry {n} is missing")
+        return entry
+
+    def forget(self) -> None:
+        """Begin at the first entry again: what was read could not be taken over."""
+        self.n, self.head = -1, _GENESIS
+
+    def has(self, head: str) -> bool:
+        """Return whether an entry has this hash."""
+        return bool(self.rows("SELECT 1 FROM entry WHERE hash = ?", head))
 
     @property
     def is_open(self) -> bool:
-        """Return whether the file is still open."""
-        return self._handle >= 0
+        """Return whether this process opened the file and has not closed it."""
+        return self._open and self._process == os.getpid()
 
-    def close(self) -> None:
-        """Give the file back to the system."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+    def append(self, event: str, **fields: Any) -> Entry:
+        """Add an entry, and the rows that follow from it, to the transaction that is open for writing."""
+        row = self._db.execute("SELECT n, hash FROM entry ORDER BY n DESC LIMIT 1").fetchone()
+        n, before = row or (-1, _GENESIS)
+        at = datetime.now(UTC).isoformat(timespec="seconds")
+        entry: Entry = {"n": n + 1, "at": at, "pid": os.getpid(), "event": event, **fields}
+        text = json.dumps(entry, separators=(",", ":"), allow_nan=False)
+        news = News()
+        news.add(json.loads(text))  # tuples become lists, as a reader will see them
+        self._db.execute("INSERT INTO entry VALUES (?, ?, ?)", (n + 1, text, _hash(before, text)))
+        self._db.executemany("INSERT INTO plan VALUES (?, ?, ?)", news.plans)
+        self._db.executemany("INSERT INTO account VALUES (?, ?, ?)", news.accounts)
+        self._db.executemany("INSERT INTO charge VALUES (?, ?, ?, ?, ?)", news.charges)
+        self._db.executemany("INSERT INTO outcome VALUES (?, ?, ?)", news.outcomes)
+        return entry
 
-    @contextmanager
-    def session(self) -> Iterator[None]:
-        """Hold the lock, and know every line that any process has appended."""
-        if not self.is_open:
-            message = f"the ledger {str(self.path)!r} was closed: open it again to ask it anything"
+
+# --- paths
+
+
+def _usable(path: str | os.PathLike[str], make: Callable[[], Entry] | None) -> Path:
+    """The path of a regular file, made with mode 0600 if it is new; a symbolic link is not followed."""
+    name = shown(str(path), 200)
+    try:
+        where = Path(os.path.abspath(os.fspath(path)))
+        where.as_uri()  # raises for what is no text of a file system
+        found = os.lstat(where) if os.path.lexists(where) else None
+    except (OSError, ValueError) as error:
+        message = f"the ledger {name} cannot be opened: {_reason(error)}"
+        raise InvalidArgument(message, argument="path") from None
+    if found is None:
+        if not where.parent.is_dir():
+            message = f"the ledger {name} cannot be opened: no such folder"
             raise InvalidArgument(message, argument="path")
-        if os.getpid() != self._process:
-            # A forked child shares its parent's lock, even one that is held at the moment, so it
-            # opens the file again and makes new locks.
-            self._thread, self._depth = threading.RLock(), 0
-            self._open()
-        with self._thread:
-            if self._depth:
-                self._depth += 1
-                try:
-                    yield
-                finally:
-                    self._depth -= 1
-                return
-            # flock has no queue: a process that charges step after step would keep all others out.
-            time.sleep(max(0.0, self._left + disk.GAP - time.monotonic()))
-            with disk.locked(self._handle, self.path, timeout=self.timeout):
-                self._depth = 1
-                try:
-                    self._catch_up()
-                    yield
-                finally:
-                    self._depth = 0
-                    self._left = time.monotonic()
-
-    # --- reading
-
-    def _catch_up(self) -> None:
-        there = os.fstat(self._handle)
-        try:
-            named = os.stat(self.path)
-        except FileNotFoundError:
-            raise self._damaged("was removed while it was in use") from None
-        if (there.st_dev, there.st_ino) != (named.st_dev, named.st_ino):
-            raise self._damaged("was replaced by another file while it was in use")
-        head = Head.load(self.path)
-        if head is None:
-            if there.st_size:
-                self._refuse_foreign()
-                message = f"has lost its head {str(beside(self.path))!r}, which belongs to it"
-                raise self._damaged(message)
-            if not self.writable:
-                raise self._damaged("is empty")
-            return  # a new ledger
-        if head != self._head or there.st_size != self.length:
-            self._read_on(head, there.st_size)
-
-    def _read_on(self, head: Head, size: int) -> None:
-        """Verify what is new: first what the head counts, then what a crash may have left beyond."""
-        if head.count < len(self.records) - 1:
-            raise self._damaged("was put back to an earlier state while it was in use")
-        if size < head.length or (size < self.length and head.line is None):
-            lines = f"{head.count} lines, {head.length} bytes"
-            raise self._damaged(f"is cut short: it has {size} bytes, and its head counts {lines}")
-        if head.count:
-            self._refuse_foreign()
-        verified = min(self.length, head.length)
-        tail = disk.read(self._handle, size - verified, verified)
-        if head.line:
-            tail = self._completed(
-                head, tail[: head.length - verified], tail[head.length - verified :]
-            )
-        tail = tail[self.length - verified :]
-        while self.length < head.length:
-            tail = self._take(tail)
-        if (self.marks[head.count] if head.count < len(self.marks) else None) != head.mark:
-            raise self._damaged(f"does not match its head at line {len(self.records)}")
-        if tail and (head.closed or self.length > head.length):
-            raise self._damaged(f"has {len(tail)} bytes after its end, byte {self.length}")
-        if tail and self._torn(tail):
-            self._drop()
-        elif tail and (rest := self._take(tail)):
-            raise self._damaged(f"has {len(rest)} bytes after its end, byte {self.length}")
-        if head.torn and self.length == head.length:
-            raise self._damaged(f"has a head {str(beside(self.path))!r} that was changed")
-        self._head = head
-        if self.writable and head.line is None and self.length > head.length:
-            with self._disk_errors():
-                self._acknowledge()
-
-    def _completed(self, head: Head, before: bytes, tail: bytes) -> bytes:
-        """Version 1: the line that the head announces, where a crash left none or a part of it."""
-        line = head.line or b""
-        if tail == line:
-            return before + line
-        kept = tail.rstrip(b"\0")
-        at_a_sector = not kept or (head.length + len(kept)) % SECTOR == 0
-        if len(tail) > len(line) or not line.startswith(kept) or not (kept == tail or at_a_sector):
-            raise self._wrong_line(tail, "is not the line that its head announces", head.count)
-        if head.count not in self.recovered:
-            self.recovered.append(head.count)
-        if self.writable:
-            with self._disk_errors():
-                os.ftruncate(self._handle, head.length)
-                disk.write(self._handle, line, head.length)
-        return before + line
-
-    def _torn(self, tail: bytes) -> bool:
-        """Return whether an interrupted append can have left this: a line's beginning, or zeros in it."""
-        start = b'{"n":%d,' % len(self.records)
-        begun = zip(tail, start, strict=False)
-        ended = tail.find(b"\n") + 1 or len(tail)
-        whole = tail.endswith(b"\n") and b"\0" not in tail
-        return all(byte in (0, as_is) for byte, as_is in begun) and ended == len(tail) and not whole
-
-    def _drop(self) -> None:
-        if len(self.records) not in self.dropped:
-            self.dropped.append(len(self.records))
-        if self.writable:
-            with self._disk_errors():
-                os.ftruncate(self._handle, self.length)
-                disk.flush(self._handle)
-
-    def _take(self, tail: bytes) -> bytes:
-        """Verify one more line; returns what follows it."""
-        end = tail.find(b"\n") + 1 or len(tail)
-        line = tail[:end]
-        unsealed = unseal(line, self.mark)
-        if unsealed is None:
-            raise self._wrong_line(line, "was changed: its checksum does not hold")
-        record, mark = unsealed
-        if record.get("n") != len(self.records):
-            raise self._wrong_line(line, "is out of place")
-        self._keep(record, len(line), mark)
-        return tail[end:]
-
-    def _keep(self, record: Record, length: int, mark: str) -> None:
-        self.records.append(record)
-        self.marks.append(mark)
-        self.length += length
-
-    def _refuse_foreign(self) -> None:
-        start = disk.read(self._handle, len(_START), 0)
-        if not _START.startswith(start):
-            raise self._damaged(
-                f"is not a ledger of dpacct: it begins with {shown(start.decode(errors='replace').strip())}"
-            )
-
-    def _wrong_line(self, line: bytes, what: str, position: int | None = None) -> LedgerDamaged:
-        position, claimed = len(self.records) if position is None else position, number(line)
-        if claimed is not None and claimed != position:
-            what = f"is out of place: line {claimed} stands where line {position} belongs"
-        return self._damaged(f"is damaged at byte {self.length}: line {position} {what}")
-
-    def _damaged(self, what: str) -> LedgerDamaged:
-        return LedgerDamaged(f"the ledger {str(self.path)!r} {what}", argument="path")
-
-    # --- writing
-
-    @contextmanager
-    def _disk_errors(self) -> Iterator[None]:
-        """A full or failing disk, with what it means for the caller."""
-        try:
-            yield
-        except OSError as error:
+        if make is None:
             message = (
-                f"{error.strerror}; nothing may be released for a line that could not be written"
+                f"the ledger {name} cannot be opened: no such file (a new one needs its budget)"
             )
-            raise OSError(error.errno, message, str(self.path)) from None
+            raise InvalidArgument(message, argument="path")
+        make()  # what cannot become a ledger leaves no file behind
+        try:
+            os.close(os.open(where, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            return _usable(path, make)  # another process was first
+        except (OSError, ValueError) as error:
+            message = f"the ledger {name} cannot be opened: {_reason(error)}"
+            raise InvalidArgument(message, argument="path") from None
+        return where
+    if stat.S_ISLNK(found.st_mode):
+        why = "it is a symbolic link, which a ledger does not follow: name the file itself"
+    elif stat.S_ISDIR(found.st_mode):
+        inside = sorted(p.name for p in where.iterdir() if p.suffix == ".ledger")
+        why = f"a folder; try {inside[0]} in it" if inside else "a folder"
+    elif not stat.S_ISREG(found.st_mode):
+        why = "it is not a regular file"
+    elif not os.access(where, os.R_OK):
+        why = "no permission to read it"
+    else:
+        return where
+    raise InvalidArgument(f"the ledger {name} cannot be opened: {why}", argument="path")
 
-    def append(self, fields: Mapping[str, Any]) -> Record:
-        """Append a line, durable when this returns; must be inside a `session`.
 
-        If it raises, the line may still be counted when the file is next read: never the reverse.
-        """
-        if not self._depth:
-            raise RuntimeError("a line is appended within a session only, under the file's lock")
-        if not self.writable:
-            message = f"the ledger {str(self.path)!r} was opened read-only, so nothing can be counted in it"
-            raise InvalidArgument(message, argument="read_only")
-        record = {"n": len(self.records), **fields}
-        line, mark = seal(record, self.mark)
-        with self._disk_errors():
-            if self._head is None or self._head.closed or self._head.line is not None:
-                self._renew(closed=False)
-            try:
-                disk.write(self._handle, line, self.length)
-            except OSError:
-                with suppress(OSError):
-                    os.ftruncate(self._handle, self.length)
-                raise
-            self._keep(record, len(line), mark)
-            self._acknowledge()
-        return record
+def _code(error: sqlite3.DatabaseError) -> int:
+    """SQLite's primary error code; 0 where Python itself could not read what SQLite returned."""
+    try:
+        return error.sqlite_errorcode & 0xFF
+    except AttributeError:
+        return 0
 
-    def _acknowledge(self) -> None:
-        """Count in the head what is on the disk."""
-        serial = self._head.serial + 1 if self._head else 0
-        self._head = Head(self.length, len(self.records), self.mark, serial=serial)
-        self._head.save(self.path)
 
-    def _renew(self, *, closed: bool) -> None:
-        head = Head(self.length, len(self.records), self.mark, closed)
-        head.renew(self.path)
-        self._head = replace(head, serial=1)
+def _reason(error: OSError | ValueError) -> str:
+    return str(error.strerror if isinstance(error, OSError) and error.strerror else error)
 
-    def settle(self) -> None:
-        """Mark the head as closed: any bytes beyond what it counts are refused from then on."""
-        if self.records and not (self._head and self._head.closed):
-            self._renew(closed=True)
+
+def _writable(path: Path) -> bool:
+    """Return whether the log can be kept beside the file."""
+    return os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path, follow_symlinks=False)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+@functools.lru_cache
+def _file_system(path: Path) -> str | None:
+    """The type of the file system that holds a path, by the longest mount point above it; None if unknown."""
+    try:
+        lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return None
+    folder = Path(os.path.realpath(path.parent))
+    above = {}
+    for line in lines:
+        _, where, system, *_ = line.split(" ")
+        mounted = Path(where.encode().decode("unicode_escape"))  # a space is written \040
+        if folder.is_relative_to(mounted):
+            above[len(mounted.parts)] = system
+    return above[max(above)] if above else None

@@ -1,10 +1,9 @@
-"""Privacy filters and odometers: guarantees for releases chosen adaptively.
+"""Privacy filters: guarantees for releases chosen adaptively.
 
 Composition theorems fix the plan in advance. A filter only fixes (epsilon, delta): each release may depend
-on all earlier outputs, and what would break the budget is refused. An odometer reads what was lost so far.
-Both tally log moments and open failures. For one direction of the neighbouring relation and one
-s = order - 1, with L_n the loss of the first n releases and m_n the sum of their log moments (each bounded
-given what came before),
+on all earlier outputs, and what would break the budget is refused. It tallies log moments and open
+failures. For one direction of the neighbouring relation and one s = order - 1, with L_n the loss of the first
+n releases and m_n the sum of their log moments (each bounded given what came before),
 
     e^{s L_n - m_n}   is a supermartingale under P, of mean at most 1,
 
@@ -25,9 +24,9 @@ from typing import TypeVar
 import numpy as np
 
 from dpacct.answer import Answer
-from dpacct.citations import CONVERSION, ODOMETER, OPEN_FAILURES, RENYI_FILTER, VILLE, Citation
+from dpacct.citations import CONVERSION, OPEN_FAILURES, RENYI_FILTER
 from dpacct.declare.domain import DELTA, EPSILON, ORDER, Integer
-from dpacct.declare.number import Number, exact, ln, near, shown, text, up
+from dpacct.declare.number import Number, exact, ln, near, shown, text
 from dpacct.declare.record import Displayed, Facts
 from dpacct.errors import BudgetExceeded, InvalidArgument
 from dpacct.plan.composition import Composition
@@ -111,68 +110,7 @@ def _log_moment(way: Sequence[tuple[PairMoments, int]], s: float) -> float:
     return math.inf if math.isnan(total) else max(0.0, total) * (1.0 + SLACK)
 
 
-class _Account(Displayed):
-    """Releases so far: their cost at each order, and the part of delta kept for open failures."""
-
-    def __init__(
-        self,
-        delta: Number,
-        adjacency: Adjacency | str | None,
-        orders: Sequence[Number] | None,
-        failures: Number,
-        unit: Unit | str,
-    ) -> None:
-        self.delta = DELTA.check("delta", delta)
-        word = Adjacency.ADD_REMOVE if adjacency is None else adjacency
-        self.adjacency = Adjacency.parse(word, argument="adjacency")
-        self.unit = Unit.parse(unit, argument="unit")
-        self.failures = self._kept(failures)
-        self.orders = self._ordered(orders)
-        self._spent = nothing(self.orders)
-        self.plan: Node | None = None
-
-    def _kept(self, failures: Number) -> Fraction:
-        part = exact(failures)
-        if part is None or not 0 <= part < self.delta * (1 - Fraction(1, 10**6)):
-            message = (
-                f"failures must be a number of at least 0 and below delta, got {shown(failures)}"
-            )
-            raise InvalidArgument(message, argument="failures")
-        return part
-
-    @staticmethod
-    def _ordered(orders: Sequence[Number] | None) -> tuple[float, ...]:
-        if orders is None:
-            return ORDERS
-        if isinstance(orders, str) or not isinstance(orders, Sequence) or not orders:
-            message = f"orders must be a list of numbers above 1, got {shown(orders)}"
-            raise InvalidArgument(message, argument="orders")
-        return tuple(sorted({float(ORDER.check("orders", order)) for order in orders}))
-
-    def _record(self, node: Node, spent: Cost) -> None:
-        self._spent = spent
-        self.plan = node if self.plan is None else self.plan + node
-
-    def _answer(self, value: float, method: str, basis: tuple[Citation, ...], rule: str) -> Answer:
-        """An upper bound of epsilon; `rule` is the assumption about the releases."""
-        results = () if self.plan is None else self.plan.assumptions(self.adjacency)
-        return Answer(
-            quantity="epsilon",
-            value=value,
-            upper=value,
-            side=Side.UPPER,
-            strength=Strength.BOUND,
-            method=method,
-            basis=basis,
-            assumptions=(Assumption(rule), *results),
-            adjacency=self.adjacency,
-            unit=self.unit,
-            tree=self.plan,
-            extra={"delta": text(self.delta)},
-        )
-
-
-class Filter(_Account):
+class Filter(Displayed):
     """A privacy budget for adaptively chosen releases.
 
     `epsilon` > 0 and `delta` in (0, 1) are the budget, under one `adjacency` (add-remove unless
@@ -207,7 +145,14 @@ class Filter(_Account):
         if orders is not None and expecting is not None:
             message = "a filter takes either orders or expecting, got both"
             raise InvalidArgument(message, argument="orders")
-        super().__init__(delta, adjacency, orders, failures, unit)
+        self.delta = DELTA.check("delta", delta)
+        word = Adjacency.ADD_REMOVE if adjacency is None else adjacency
+        self.adjacency = Adjacency.parse(word, argument="adjacency")
+        self.unit = Unit.parse(unit, argument="unit")
+        self.failures = self._kept(failures)
+        self.orders = self._ordered(orders)
+        self._spent = nothing(self.orders)
+        self.plan: Node | None = None
         if expecting is not None:
             self.orders = (self._best_order(Node.checked(expecting)),)
             self._spent = nothing(self.orders)
@@ -215,6 +160,24 @@ class Filter(_Account):
         if max(self._budgets) <= 0.0:
             message = f"epsilon = {text(self.epsilon)} leaves no budget at any of the orders"
             raise InvalidArgument(f"{message} {list(self.orders)}", argument="epsilon")
+
+    def _kept(self, failures: Number) -> Fraction:
+        part = exact(failures)
+        if part is None or not 0 <= part < self.delta * (1 - Fraction(1, 10**6)):
+            message = (
+                f"failures must be a number of at least 0 and below delta, got {shown(failures)}"
+            )
+            raise InvalidArgument(message, argument="failures")
+        return part
+
+    @staticmethod
+    def _ordered(orders: Sequence[Number] | None) -> tuple[float, ...]:
+        if orders is None:
+            return ORDERS
+        if isinstance(orders, str) or not isinstance(orders, Sequence) or not orders:
+            message = f"orders must be a list of numbers above 1, got {shown(orders)}"
+            raise InvalidArgument(message, argument="orders")
+        return tuple(sorted({float(ORDER.check("orders", order)) for order in orders}))
 
     def _budget(self, order: float, share: int) -> float:
         """The log moment up to which this order's share of delta suffices at epsilon."""
@@ -244,8 +207,11 @@ class Filter(_Account):
             raise InvalidArgument(message, argument="expecting")
         return 1.0 + best
 
-    def _share(self, spent: Cost) -> float:
-        """The share of the budget used by this cost: at the best order, in the worse direction."""
+    def share(self, spent: Cost) -> float:
+        """The part of the budget used by this cost: at the best order, in the worse direction.
+
+        Above 1 it is too much: see `tally`.
+        """
 
         def of(moments: tuple[float, ...]) -> float:
             parts = zip(moments, self._budgets, strict=True)
@@ -258,19 +224,16 @@ class Filter(_Account):
             shares.append(failed / kept if kept > 0.0 else math.inf)
         return max(shares)
 
-    def share(self, steps: Mapping[Node, int]) -> float:
-        """The part of a fresh budget that these plans use, each released so often; above 1 it is too much.
+    def tally(self, steps: Mapping[Node, int], spent: Cost | None = None) -> Cost:
+        """The cost of these plans, each released so often, on top of what was spent; of them alone if None.
 
         Raises `InvalidArgument`.
         """
-        return self._share(self._after(nothing(self.orders), steps))
-
-    def _after(self, spent: Cost, steps: Mapping[Node, int]) -> Cost:
         costs = (
             (cost(Node.checked(node), self.orders, self.adjacency), _COUNT.check("steps", n))
             for node, n in steps.items()
         )
-        return total([(spent, 1), *costs])
+        return total([(spent or nothing(self.orders), 1), *costs])
 
     def would_exceed(self, node: Node) -> bool:
         """Return whether the plan no longer fits; it isn't recorded. Raises as the plan's own questions do.
@@ -279,7 +242,7 @@ class Filter(_Account):
         >>> dp.Filter(epsilon=1, delta=1e-5).would_exceed(dp.Gaussian(sigma=1))
         True
         """
-        return self._share(self._after(self._spent, {node: 1})) > 1
+        return self.share(self.tally({node: 1}, self._spent)) > 1
 
     def spend(self, node: Node) -> None:
         """Record a release, before it is made; raises `BudgetExceeded` if it does not fit.
@@ -290,18 +253,19 @@ class Filter(_Account):
         >>> f"{budget.spent():.4f}"
         '0.0172'
         """
-        after = self._after(self._spent, {node: 1})
-        if self._share(after) > 1.0:
+        after = self.tally({node: 1}, self._spent)
+        if self.share(after) > 1.0:
             message = "this release must fit into what is left of the budget of epsilon = "
             message += f"{text(self.epsilon)}, {1.0 - self.spent():.3g} of it, got {shown(node)}"
             if max(after.failures) > self.failures * _ROUNDED:
                 message += f" (failures keeps {text(self.failures)} of delta for open failures)"
             raise BudgetExceeded(message, argument="plan")
-        self._record(node, after)
+        self._spent = after
+        self.plan = node if self.plan is None else self.plan + node
 
     def spent(self) -> float:
         """The share of the budget that is used, from 0 to 1."""
-        return self._share(self._spent)
+        return self.share(self._spent)
 
     def at_most(self, node: Node, steps: Mapping[Node, int] | None = None) -> int:
         """Return how often the plan still fits (10^15 at most), after `steps` of a fresh budget if given.
@@ -312,10 +276,10 @@ class Filter(_Account):
         >>> dp.Filter(epsilon=1, delta=1e-5).at_most(dp.Gaussian(sigma=20))
         19
         """
-        spent = self._spent if steps is None else self._after(nothing(self.orders), steps)
+        spent = self._spent if steps is None else self.tally(steps)
 
         def excess(times: int) -> float:
-            return self._share(self._after(spent, {node: times})) - 1.0
+            return self.share(self.tally({node: times}, spent)) - 1.0
 
         return int(roots.whole(excess, 1, _MOST_REPEATS)[0] or 0)
 
@@ -331,62 +295,18 @@ class Filter(_Account):
         value = float(self.epsilon)
         value = value if value >= self.epsilon else math.nextafter(value, math.inf)
         rule = "each release is recorded with spend before it is made, and none that is refused is"
-        basis = (RENYI_FILTER, *((OPEN_FAILURES,) if self.failures else ()), CONVERSION)
-        return self._answer(value, "renyi-filter", basis, rule)
-
-
-class Odometer(_Account):
-    """A running bound of the privacy loss of adaptively chosen releases.
-
-    With probability at least 1 - `delta` the loss is below the reading at all times at once, so a
-    run may be stopped because of what the odometer says. `orders`, `failures`, `adjacency` and
-    `unit` are as in `Filter`. Raises `InvalidArgument`.
-
-    >>> import dpacct as dp
-    >>> odometer = Odometer(delta=1e-6)
-    >>> odometer.spend(dp.Gaussian(sigma=20) * 40)
-    >>> odometer.spent().value < 2.2
-    True
-    """
-
-    def __init__(
-        self,
-        *,
-        delta: Number,
-        adjacency: Adjacency | str | None = None,
-        orders: Sequence[Number] | None = None,
-        failures: Number = 0,
-        unit: Unit | str = Unit.RECORD,
-    ) -> None:
-        super().__init__(delta, adjacency, orders, failures, unit)
-
-    def spend(self, node: Node) -> None:
-        """Record a release; raises `BudgetExceeded` for more open failures than are kept for."""
-        spent = self._spent + cost(Node.checked(node), self.orders, self.adjacency)
-        if max(spent.failures) > self.failures * _ROUNDED:
-            message = (
-                f"open failures must add up to at most {text(self.failures)} (the part of delta "
-            )
-            raise BudgetExceeded(
-                f"{message}that failures keeps), got {shown(node)}", argument="plan"
-            )
-        self._record(node, spent)
-
-    def facts_shown(self) -> Facts:
-        """The current reading."""
-        delta = f"{near(self.delta, 12)}, {self.adjacency}"
-        return {"epsilon so far at most": up(float(self.spent()), 4), "delta": delta}
-
-    def spent(self) -> Answer:
-        """The current reading, an upper bound of the loss that is valid at all times simultaneously."""
-        log_inverse = math.log(len(self.orders)) - ln(self.delta - self.failures * _ROUNDED)
-
-        def reading(moments: tuple[float, ...]) -> float:
-            pairs = zip(moments, self.orders, strict=True)
-            return min((m + log_inverse) / (order - 1.0) for m, order in pairs)
-
-        value = 0.0
-        if self.plan is not None:
-            value = max(reading(moments) for moments in self._spent.log_moments) * (1.0 + 1e-13)
-        rule = "each release is recorded with spend, in the order in which they were made"
-        return self._answer(value, "renyi-odometer", (VILLE, ODOMETER), rule)
+        taken = () if self.plan is None else self.plan.assumptions(self.adjacency)
+        return Answer(
+            quantity="epsilon",
+            value=value,
+            upper=value,
+            side=Side.UPPER,
+            strength=Strength.BOUND,
+            method="renyi-filter",
+            basis=(RENYI_FILTER, *((OPEN_FAILURES,) if self.failures else ()), CONVERSION),
+            assumptions=(Assumption(rule), *taken),
+            adjacency=self.adjacency,
+            unit=self.unit,
+            tree=self.plan,
+            extra={"delta": text(self.delta)},
+        )

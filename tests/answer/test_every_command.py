@@ -314,9 +314,9 @@ def test_ledger() -> None:
         ledger.spend(step * 4)
         same(ask("ledger show run.ledger")["spent"], ledger.spent())
         document = ask("ledger show run.ledger")
-        assert document["remaining_epsilon"] == ledger.remaining.epsilon
+        assert document["left"] == ledger.room(step)
         same(ask("ledger report run.ledger")["guarantee"], ledger.guarantee())
-        assert ask("ledger check run.ledger")["mark"] == ledger.mark
+        assert ask("ledger check run.ledger")["head"] == ledger.head
 
 
 def test_audit() -> None:

@@ -130,8 +130,8 @@ def test_example(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     Path("plan.toml").write_text(PLAN, encoding="utf-8")
     Path("votes.csv").write_text("60,5,5\n30,20,20\n10,55,5\n", encoding="utf-8")
     words = shlex.split(example)
-    if words[0] == "ledger":
-        with dp.Ledger("run.ledger", budget=(4, 1e-5), adaptive=False) as ledger:
+    if words[0] == "ledger" and words[1] != "init":
+        with dp.Ledger("year.ledger", budget=(4, 1e-5)) as ledger:
             ledger.spend(dp.Gaussian(sigma=20) * 10)
     if words[0] == "verify":
         assert line("eps --sigma 4 --delta 1e-5 --certificate out.json").code == 0

@@ -27,12 +27,6 @@ def spent_filter() -> dp.Filter:
     return made
 
 
-def odometer() -> dp.Odometer:
-    made = dp.Odometer(delta="1e-6")
-    made.spend(dp.Gaussian(sigma=20))
-    return made
-
-
 def accountant() -> Accountant:
     made = Accountant()
     made.step(noise_multiplier=1.1, sample_rate=0.01)
@@ -57,7 +51,6 @@ OBJECTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "remaining": (lambda folder: ledger(folder).remaining, "60 % of the declared plan"),
     "guard": (lambda folder: BudgetGuard(ledger(folder), STEP), "0 steps taken"),
     "filter": (lambda _: spent_filter(), "epsilon 2 at delta 1e-6"),
-    "odometer": (lambda _: odometer(), "delta 1e-6"),
     "Opacus' accountant": (lambda _: accountant(), "1 step"),
     "curve of a plan": (lambda _: dp.TradeOff.of(RUN), "TradeOff.of("),
     "curve of a function": (lambda _: dp.TradeOff.numeric(lambda a: (1 - a) ** 2), "0.81"),

@@ -77,6 +77,72 @@ def test_opacus_counts_before_it_adds_noise_and_no_virtual_step(ledger: dp.Ledge
     assert ledger.plan.equivalent(opacus.from_opacus(engine))
 
 
+def made_private(noise: float = 1.1, batch: int = 8, *, poisson: bool = True) -> tuple[Any, Any]:
+    """The optimiser and the loader of Opacus for a small model."""
+    model = nn.Linear(5, 2)
+    _, optimizer, loader = PrivacyEngine().make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+        data_loader=DataLoader(DATA, batch_size=batch),
+        noise_multiplier=noise,
+        max_grad_norm=1.0,
+        poisson_sampling=poisson,
+    )
+    return optimizer, loader
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"noise": 0.4}, "0.4 was added, 1.1 was accounted"),
+        ({"batch": 16}, "0.25 is set, 0.125 was accounted"),
+        ({"poisson": False}, "the program samples by shuffle"),
+    ],
+)
+def test_an_optimiser_that_releases_more_than_is_counted_is_refused(
+    ledger: dp.Ledger, settings: dict[str, Any], message: str
+) -> None:
+    optimizer, loader = made_private(**settings)
+    with pytest.raises(dp.InvalidArgument, match=f"optimizer must release.*{message}"):
+        BudgetGuard(ledger, STEP).attach(optimizer, loader=loader)
+    assert ledger.plan is None
+
+
+@pytest.mark.parametrize("settings", [{}, {"noise": 1.2}, {"batch": 4}])
+def test_more_noise_or_a_lower_rate_is_let_through(
+    ledger: dp.Ledger, settings: dict[str, Any]
+) -> None:
+    optimizer, loader = made_private(**settings)
+    assert BudgetGuard(ledger, STEP).attach(optimizer, loader=loader) is optimizer
+
+
+def test_adaptive_clipping_is_said(ledger: dp.Ledger) -> None:
+    from opacus.optimizers import AdaClipDPOptimizer
+
+    model = nn.Linear(5, 2)
+    optimizer = AdaClipDPOptimizer(
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        noise_multiplier=1.1,
+        max_grad_norm=1.0,
+        expected_batch_size=8,
+        target_unclipped_quantile=0.5,
+        clipbound_learning_rate=0.2,
+        max_clipbound=10.0,
+        min_clipbound=0.1,
+        unclipped_num_std=1.0,
+    )
+    with pytest.warns(UserWarning, match="how many gradients it clipped"):
+        BudgetGuard(ledger, STEP).attach(optimizer)
+
+
+def test_epsilon_so_far_is_the_ledgers(ledger: dp.Ledger) -> None:
+    guard = BudgetGuard(ledger, STEP)
+    assert guard.epsilon == 0.0
+    for steps in (1, 2):
+        guard.take()
+        assert guard.epsilon == (STEP * steps).epsilon(1e-5, method="exact").upper
+
+
 def test_an_exhausted_budget_starts_nothing(ledger: dp.Ledger) -> None:
     ledger.spend(STEP * FIT)
     guard = BudgetGuard(ledger, STEP)

@@ -261,9 +261,58 @@ def test_accumulated_samples_count_for_what_they_are() -> None:
         for above, below in ((p, q), (q, p))
     )
     step = opacus.step_of(optimizer, sample_rate=rate, accumulated=2)
-    assert step.delta(epsilon=epsilon).lower > truth
+    assert step == dp.RecordsPerUser(2, rate)(dp.Gaussian(noise_multiplier=1.1, clip=1.0))
+    assert step.delta(epsilon=epsilon).value == pytest.approx(truth, rel=1e-6)
     as_opacus = dp.Poisson(2 * rate)(dp.Gaussian(sigma=1.1))
     assert as_opacus.delta(epsilon=epsilon).upper < truth
+
+
+def test_accumulated_samples_are_refused_by_the_hook() -> None:
+    """Counted as one sample of twice the rate they would cost less than they do."""
+    engine, model, optimizer, _ = private(noise_multiplier=1.1, max_grad_norm=1.0)
+    model.allow_grad_accumulation()
+    for joined in (1, 2):
+        for _ in range(joined):
+            nn.functional.cross_entropy(model(torch.randn(8, 5)), torch.zeros(8).long()).backward()
+        if joined == 1:
+            optimizer.step()
+            optimizer.zero_grad()
+        else:
+            with pytest.raises(dp.Unsupported, match="joins 2 samples"):
+                optimizer.step()
+    assert len(engine.accountant) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["rdp", "prv", "gdp", 5])
+def test_the_state_of_another_accountant_is_refused(mechanism: Any) -> None:
+    accountant = opacus.Accountant()
+    with pytest.raises(dp.InvalidArgument, match="mechanism of state_dict must be 'dpacct'"):
+        accountant.load_state_dict({"history": [(1.1, 0.01, 5)], "mechanism": mechanism})
+    assert len(accountant) == 0
+
+
+@pytest.mark.parametrize("entry", [(1.1, 0.01), 5, ("a", 0.1, 3), (1.1, 0.01, 2, 3)])
+def test_an_entry_that_is_no_triple_is_refused(entry: Any) -> None:
+    with pytest.raises(dp.InvalidArgument, match="history must be a list of"):
+        opacus.from_opacus([entry])
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.05, 0.09])
+def test_little_noise_spends_no_more_than_delta(noise: float) -> None:
+    """The quick bound of tiny noise: both of its parts together stay within delta, by binomial tails."""
+    rate, steps, delta = 0.01, 300, 1e-5
+    epsilon = history.epsilon([(noise, rate, steps)], delta)
+    drawn = np.arange(steps + 1)
+    mu = np.sqrt(drawn) / noise
+    with np.errstate(divide="ignore", invalid="ignore"):
+        known = norm.sf(epsilon / mu - mu / 2) - np.exp(
+            epsilon + norm.logcdf(-epsilon / mu - mu / 2)
+        )
+    known[0] = 0.0
+    # as if it were known how often a record is drawn: at least the true delta, at most the stated one
+    assert float(np.sum(binom.pmf(drawn, steps, rate) * known)) <= delta
+    tight = max(k for k in drawn if binom.sf(k - 1, steps, rate) > delta / 2)
+    assert epsilon >= dp.Gaussian(sigma=noise / math.sqrt(tight)).epsilon(delta / 2).lower
 
 
 @lru_cache

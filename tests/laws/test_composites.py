@@ -66,16 +66,13 @@ def test_its_renyi_divergence_bounds_it(name: str) -> None:
 
 @each
 def test_adaptive_use_counts_it(name: str) -> None:
-    """A filter and an odometer take it like any release, and cost more than a plan fixed in advance."""
+    """A filter takes it like any release."""
     node = COMPOSITES[name]
     adjacency, unit = resolve_adjacency(node), node.unit
     budget = dp.Filter(epsilon=50, delta=DELTA, adjacency=adjacency, unit=unit)
-    odometer = dp.Odometer(delta=DELTA, adjacency=adjacency, unit=unit)
     for _ in range(2):
         budget.spend(node)
-        odometer.spend(node)
     assert 0.0 < budget.spent() < 1.0
-    assert float(odometer.spent()) >= float(exact(name, 2).lower or 0.0)
 
 
 @each

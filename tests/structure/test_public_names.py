@@ -19,6 +19,7 @@ ERRORS = [
     "InvalidArgument",
     "LedgerBusy",
     "LedgerDamaged",
+    "LedgerNotWritten",
     "MissingExtra",
     "NotCertified",
     "OutsideDomain",
@@ -49,7 +50,6 @@ NAMES = [
     "Ledger",
     "LocalRandomizer",
     "Node",
-    "Odometer",
     "Parallel",
     "Participation",
     "Poisson",
@@ -150,7 +150,7 @@ def test_the_module_runs_as_a_program() -> None:
 MODULES = ("auditing", "federated", "plots")
 CLASSES = (
     *("Answer", "Answers", "Audit", "AuditBound", "Certificate", "Execution", "Filter", "Ledger"),
-    *("Node", "Odometer", "Report", "ReportDocument", "Risk", "TradeOff", "Votes"),
+    *("Node", "Report", "ReportDocument", "Risk", "TradeOff", "Votes"),
     "auditing.Curve",
 )
 """Classes whose methods users call; those of mechanisms and samplers are called by accountants."""

@@ -31,18 +31,6 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
         0,
         "a report of a plan in which the clients add the noise died of a KeyError",
     ),
-    ("code", "ledger show torn.ledger --json"): (
-        0,
-        "a reader of a ledger whose last line is half written called it damaged at its second question",
-    ),
-    ("code", "ledger check clean.ledger --mark 0000 --json"): (
-        9,
-        "evidence that was put back has the exit code of what was changed",
-    ),
-    ("code", "ledger check damaged.ledger --json"): (
-        9,
-        "evidence that was damaged or changed has an exit code of its own",
-    ),
     (
         "number",
         "eps --noise-multiplier 0.8 --batch-size 256 --dataset-size 60000 --epochs 60"

@@ -28,7 +28,7 @@ HERE = Path(__file__).parent
 FILES = HERE / "files"
 COMMANDS = (
     *("noise", "eps", "delta", "steps", "compare", "shuffle", "risk", "federated", "pate", "curve"),
-    *("compose", "report", "cite", "theorems", "tables", "verify", "ledger"),
+    *("compose", "report", "cite", "theorems", "tables", "verify"),
 )
 
 # Every mechanism, and what may be put around it; the text is run, so constructors are kept too.
@@ -281,39 +281,6 @@ def folder_of_files() -> Iterator[Path]:
 # --- files that people keep
 
 
-def write_ledgers(folder: Path) -> None:
-    """A clean one, one that a crash left torn, one of a BudgetGuard, and one with a changed byte."""
-    from dpacct.interop.budget_guard import BudgetGuard
-
-    for file in folder.glob("*.ledger*"):
-        file.unlink()
-    step = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1"))
-    with dp.Ledger(folder / "clean.ledger", budget=(2, "1e-5"), plan=step * 1000) as ledger:
-        ledger.spend(step * 100, label="first epoch")
-        with ledger.release(step * 50, label="second"):
-            pass
-    with dp.Ledger(folder / "guard.ledger", budget=(1, "1e-5"), plan=step * 10) as ledger:
-        guard = BudgetGuard(ledger, step, every=4)
-        while not guard.exhausted:
-            guard.take()
-    with dp.Ledger(folder / "damaged.ledger", budget=(2, "1e-5")) as ledger:
-        ledger.spend(step)
-    damaged = folder / "damaged.ledger"
-    damaged.write_bytes(damaged.read_bytes().replace(b'"1.1"', b'"1.2"'))
-
-    live = folder / "live.ledger"
-    ledger = dp.Ledger(live, budget=(4, "1e-5"), adaptive=False)
-    ledger.spend(dp.Gaussian(sigma=30))
-    ledger.spend(dp.Gaussian(sigma=50), label="a histogram")
-    for file in folder.glob("live.ledger*"):  # as it stands on the disk while a run is under way
-        shutil.copy(file, folder / file.name.replace("live", "torn"))
-    ledger.close()
-    for file in folder.glob("live.ledger*"):
-        file.unlink()
-    torn = folder / "torn.ledger"
-    torn.write_bytes(torn.read_bytes()[:-40])  # the last line, half written
-
-
 CERTIFICATES = {
     "gaussian": "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
     "uniform": "eps --sigma 2 --sampling uniform --rate 0.05 --steps 200 --delta 1e-6",
@@ -367,7 +334,6 @@ def dump_lines() -> None:
 
 def dump() -> None:
     write_plans(FILES)
-    write_ledgers(FILES)
     write_certificates(FILES)
     write("names.json", names())
     write("options.json", {command: options(command) for command in COMMANDS})

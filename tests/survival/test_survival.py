@@ -7,9 +7,7 @@ What differs on purpose is listed in differences.py. Lines that take long: `pyte
 
 import json
 import math
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -188,30 +186,3 @@ def test_the_differences_are_of_something() -> None:
             assert where.split()[0] in PLANS
         else:
             assert any(entry.startswith(f"{where}: ") for each in SHAPES.values() for entry in each)
-
-
-# --- files that go on
-
-
-@pytest.mark.usefixtures("files")
-@pytest.mark.parametrize("name", ["clean", "torn", "guard"])
-def test_a_ledger_goes_on(name: str) -> None:
-    """What it counts is counted on: nothing that was spent is forgotten."""
-    path = Path(f"{name}.ledger").absolute()
-    with dp.Ledger(path, read_only=True) as ledger:
-        before, plan = ledger.spent(), ledger.plan
-        assert before.upper is not None and plan is not None
-    step = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1"))
-    with dp.Ledger(path) as ledger:
-        assert ledger.plan == plan
-        if name == "guard":
-            with pytest.raises(dp.BudgetExceeded):
-                ledger.spend(step)
-        else:
-            ledger.spend(step)
-            after = ledger.spent()
-            assert after.upper is not None and after.upper > before.upper
-    for file in Path.cwd().glob(f"{name}.ledger*"):  # as they were, for the lines
-        os.replace(file, file.with_name("used." + file.name))
-    for file in dump.FILES.glob(f"{name}.ledger*"):
-        Path(file.name).write_bytes(file.read_bytes())

@@ -48,7 +48,7 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
         "report.json",
         "accuracy.svg",
         "epsilon.svg",
-        "ledger.jsonl",
+        "run.ledger",
         "checkpoint.safetensors",
         "metrics.jsonl",
     }
@@ -57,7 +57,7 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
     assert "whoever knows the seed knows the noise" in report
     assert "| coins | 240 | 240 |" in report
     assert "violated" not in report
-    with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
+    with dp.Ledger(folder / "run.ledger", read_only=True) as ledger:
         spent = float(ledger.spent())
     summary = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert (
@@ -120,7 +120,7 @@ def test_without_privacy_the_report_says_none(
     assert "epsilon" not in capsys.readouterr().out
     assert "No privacy is guaranteed" in (folder / "report.md").read_text()
     assert not (folder / "report.json").exists()
-    assert not (folder / "ledger.jsonl").exists()
+    assert not (folder / "run.ledger").exists()
 
 
 SWEEP = """
@@ -227,7 +227,7 @@ def test_refusals(
     assert main(filled) == code
     out, err = capsys.readouterr()
     assert says in err and out == "" and "Traceback" not in err
-    assert not (toml.parent / "out" / "ledger.jsonl").exists()
+    assert not (toml.parent / "out" / "run.ledger").exists()
 
 
 @pytest.mark.parametrize(
@@ -383,7 +383,7 @@ noise = { name = "gaussian", clip = 1.0, multiplier = 1.5 }
     capsys.readouterr()
     report = (folder / "report.md").read_text()
     assert "Each client's own account" in report and "record-level" in report
-    with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
+    with dp.Ledger(folder / "run.ledger", read_only=True) as ledger:
         assert ledger.plan is None and len(ledger.accounts) > 1
     for old, new, says in [
         ('"gaussian"', '"gausian"', "did you mean 'gaussian'?"),

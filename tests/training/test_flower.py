@@ -169,7 +169,7 @@ def test_a_server_killed_at_any_step_goes_on_to_the_same_model_and_ledger(
             charged = {name: run.accounts.charged(name) for name in prepared.plan.accounts}
         ended.append((weights(run), charged, run.state.sizes))
         if RUN in prepared.plan.accounts:
-            with dp.Ledger(folder / "run" / "ledger.jsonl", read_only=True) as ledger:
+            with dp.Ledger(folder / "run" / "run.ledger", read_only=True) as ledger:
                 labels = [line["label"] for line in ledger.intents]
             assert labels == [f"round {n}" for n in (1, 2, 3, 4)]
     assert all(end == ended[0] for end in ended)

@@ -28,7 +28,7 @@ TODAY = ["dp_fed", "dp_fed_ls", "dp_fedavg", "dp_fedavg_clients"]
 
 def ended(prepared: Prepared, folder: Path) -> tuple[FinishedRun, list[Any]]:
     result = Session(prepared, folder).finish()
-    with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
+    with dp.Ledger(folder / "run.ledger", read_only=True) as ledger:
         return result, [record["label"] for record in ledger.intents]
 
 
@@ -132,7 +132,7 @@ def test_each_round_is_on_the_disk_before_its_noise_is_drawn(
     seen: list[list[str]] = []
 
     def noted(drawn: Any) -> Any:
-        with dp.Ledger(tmp_path / "ledger.jsonl", read_only=True) as ledger:
+        with dp.Ledger(tmp_path / "run.ledger", read_only=True) as ledger:
             seen.append([record["label"] for record in ledger.intents])
         return drawn
 
@@ -254,7 +254,7 @@ def test_killed_for_real(tmp_path: Path) -> None:
     assert main([*words, str(folder)]) == main([*words, str(whole)]) == 0
     files = [(path / "checkpoint.safetensors").read_bytes() for path in (folder, whole)]
     assert files[0] == files[1]
-    with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
+    with dp.Ledger(folder / "run.ledger", read_only=True) as ledger:
         assert len(ledger.intents) == 12
         assert float(ledger.spent()) <= 8.0
 
@@ -266,7 +266,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     assert early.run.keys == late.run.keys
     with Folder(tmp_path).held(), pytest.raises(dp.InvalidArgument, match="another process runs"):
         early.finish()
-    assert not (tmp_path / "ledger.jsonl").exists()
+    assert not (tmp_path / "run.ledger").exists()
     first = early.finish().weights
     assert late.finish().weights.tobytes() == first.tobytes()  # over: nothing is drawn again
 
@@ -375,4 +375,4 @@ def test_a_plan_above_its_budget_draws_nothing(tmp_path: Path) -> None:
     prepared = small(privacy__noise=0.1)  # far too little for epsilon 8
     with pytest.raises(dp.BudgetExceeded):
         Session(prepared, tmp_path).finish()
-    assert not (tmp_path / "ledger.jsonl").exists()
+    assert not (tmp_path / "run.ledger").exists()

@@ -101,7 +101,7 @@ def test_the_coins_are_the_accounted_ones(tmp_path: Path) -> None:
     asked = [m.metadata.dst_node_id - 100 for m in grid.sent]
     tossed = [c for r in range(1, 5) for c in run.plan.sample(r, run.keys).clients.tolist()]
     assert asked == tossed and len(set(run.state.sizes)) > 1
-    with dp.Ledger(tmp_path / "ledger.jsonl", read_only=True) as ledger:
+    with dp.Ledger(tmp_path / "run.ledger", read_only=True) as ledger:
         assert len(ledger.intents) == 4 and float(ledger.spent()) <= 4
     plan = dp.Poisson("0.25")(dp.Gaussian(noise_multiplier=private.cohort.multiplier(), clip=1)) * 4
     assert float(plan.epsilon(delta="1e-3")) == pytest.approx(4, rel=1e-5)

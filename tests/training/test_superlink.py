@@ -131,7 +131,7 @@ def test_killed_at_any_moment_and_resumed_to_the_same_model_and_ledger(tmp_path:
                 until(lambda rounds=rounds: len(measured(out)) > rounds)
                 time.sleep(2.0 * kill)  # in the middle of the next
             else:
-                until(lambda: (out / "ledger.jsonl").exists())
+                until(lambda: (out / "run.ledger").exists())
                 time.sleep(8.0)
             below = children(server.pid)
             server.send_signal(signal.SIGKILL)
@@ -139,7 +139,7 @@ def test_killed_at_any_moment_and_resumed_to_the_same_model_and_ledger(tmp_path:
     done = run(experiment, out)
     assert done.returncode == 0, done.stderr
     assert weights(out) == beside(experiment, tmp_path)
-    with dp.Ledger(out / "ledger.jsonl", read_only=True) as ledger:
+    with dp.Ledger(out / "run.ledger", read_only=True) as ledger:
         assert [line["label"] for line in ledger.intents] == [f"round {n}" for n in range(1, 5)]
 
 

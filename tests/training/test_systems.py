@@ -69,14 +69,14 @@ def test_killed_after_a_round_and_resumed_to_the_same_bytes(name: str, tmp_path:
     assert files[0] == files[1]
     assert result.planned == result.executed
     if RUN in prepared.plan.accounts:
-        with dp.Ledger(part / "ledger.jsonl", read_only=True) as ledger:
+        with dp.Ledger(part / "run.ledger", read_only=True) as ledger:
             assert [line["label"] for line in ledger.intents] == [
                 f"round {n}" for n in (1, 2, 3, 4)
             ]
     else:
         intents = []
         for folder in (part, whole):
-            with dp.Ledger(folder / "ledger.jsonl", read_only=True) as ledger:
+            with dp.Ledger(folder / "run.ledger", read_only=True) as ledger:
                 intents.append([(line["label"], line["spend"]) for line in ledger.intents])
         assert intents[0] == intents[1]
 

@@ -13,6 +13,8 @@ from typing import Self
 
 import dpacct as dp
 
+LEDGER = "run.ledger"
+"""The ledger's name in the folder of a run."""
 RUN = "run"
 """The account that protects every client of a run; "client 3" protects each record of client 3."""
 
@@ -60,7 +62,7 @@ class Accounts:
     """The charges of all accounts: a context manager, in a `dpacct.Ledger` in `folder` or in memory.
 
     Every charge has a label, and the same label again charges nothing more. Raises `BudgetExceeded`,
-    `LedgerDamaged`, `InvalidArgument` for a folder of an earlier version.
+    `LedgerDamaged`.
     """
 
     def __init__(self, accounts: Mapping[str, RoundAccount], folder: Path | None = None) -> None:
@@ -84,15 +86,7 @@ class Accounts:
         of_run = self.accounts.get(RUN)
         plan = None if of_run is None else of_run.plan
         budget = None if of_run is None else (of_run.epsilon, of_run.delta)
-        path = self.folder / "ledger.jsonl"
-        earlier = path.with_name("accounts.jsonl").exists()
-        if path.exists():
-            with dp.Ledger(path, read_only=True) as before:
-                earlier |= before.header["version"] == 1
-        if earlier:
-            message = f"the run in {str(self.folder)!r} was begun by an earlier version of dpacct"
-            raise dp.InvalidArgument(f"{message}: take another folder", argument="out")
-        ledger = dp.Ledger(path, budget=budget, plan=plan)
+        ledger = dp.Ledger(self.folder / LEDGER, budget=budget, plan=plan)
         try:
             equal: dict[RoundAccount, list[str]] = {}
             for name, account in self.accounts.items():
@@ -163,7 +157,8 @@ class Accounts:
                 )
         with ExitStack() as stack:
             if self._ledger is not None and charges:
-                stack.enter_context(self._ledger.release(charges, label=label))
+                # a round that is repeated has the same noise, keyed by its label
+                stack.enter_context(self._ledger.release(charges, label=label, replay=True))
             self._note(label, charges)
             yield
 

@@ -116,7 +116,7 @@ class Folder:
     @property
     def charged(self) -> bool:
         """Return whether anything was charged in this folder."""
-        return (self.path / "ledger.jsonl").exists()
+        return (self.path / "run.ledger").exists()
 
     @contextmanager
     def held(self) -> Iterator[None]:

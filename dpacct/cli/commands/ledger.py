@@ -1,137 +1,221 @@
-"""The command `ledger`: charges, what is left, and whether the files are intact."""
+"""Keep a privacy budget in a file: make it, spend from it, show what is left, check it."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import Command
+from dpacct.cli.command import Command, File
 from dpacct.cli.output import Result
-from dpacct.declare.domain import Text, one_of
-from dpacct.declare.number import down, shown, up
+from dpacct.cli.plan_text import plan_from_text
+from dpacct.cli.words import read_plan
+from dpacct.declare.domain import DELTA, EPSILON, Text, one_of
+from dpacct.declare.number import shown, up
 from dpacct.declare.record import Maybe, Parameter, Several, Usage
+from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated, LedgerDamaged
 
 if TYPE_CHECKING:
     from dpacct.ledger.ledger import Ledger
 
-ACTIONS = ("show", "check", "report")
+Body = dict[str, Any]
+Page = tuple[Body, list[str]]
 
 
 class LedgerFile(Command):
-    """Read a ledger written by dpacct.Ledger; nothing is changed.
+    """Keep a privacy budget in a file: make it, spend from it, show what is left, check it.
 
-    `show` lists what was spent and what is left, `check` verifies every byte and prints the mark of
-    the last line, `report` states the guarantee with its assumptions (exit code 6 if one was found
-    violated). A file that is not as written is refused, with the place.
+    `init` makes FILE with a budget (--eps, --delta) and perhaps a plan; `spend` counts each STEP, a plan file
+    or a plan as it is printed, such as 'Laplace(b=100)', before you release it, and exits with 4 if it does
+    not fit. `show` says what was spent and what is left, `log` lists every release, `check` verifies all
+    entries and prints the head of their chain, `report` states the guarantee with its assumptions (exit code
+    6 if one was found violated). A file that is not as it was written is refused with exit code 9.
     """
 
     heading = "Check"
     actions: Parameter[tuple[str, ...]] = Several(
         Text(),
-        "what to do, and the file",
-        "show|check|report FILE",
+        "what to do, the file, and for spend the steps",
+        "init|spend|show|log|check|report FILE [STEP ...]",
         default=(),
         kw_only=False,
         alias="words",
     )
-    mark: Parameter[str | None] = Maybe(
-        Text(), "a mark noted earlier: refuse a file that was put back to before it", "HASH"
+    epsilon: Parameter[Fraction | None] = Maybe(
+        EPSILON, "the budget of a new ledger", "E", flag="eps"
     )
+    delta: Parameter[Fraction | None] = Maybe(DELTA, "the budget of a new ledger", "D")
+    plan_file: Parameter[str | None] = Maybe(
+        File(),
+        "of a new ledger: the plan that its releases are drawn from, fixed in advance",
+        "FILE",
+        flag="plan",
+    )
+    release: Parameter[str | None] = Maybe(
+        Text(), "for spend: what the release is, for the log", "L", flag="label"
+    )
+    head: Parameter[str | None] = Maybe(
+        Text(), "for check: a head noted earlier, which the file must still hold", "HASH"
+    )
+    adjacency: Parameter[str | None] = Meaning.adjacency
+    unit: Parameter[str | None] = Meaning.unit
     examples = (
-        "ledger show run.ledger",
-        "ledger check run.ledger",
-        "ledger report run.ledger --json",
+        "ledger init year.ledger --eps 2 --delta 1e-6",
+        "ledger spend year.ledger 'Laplace(b=100)' --label 'week 7'",
+        "ledger show year.ledger",
+        "ledger check year.ledger",
     )
 
     def answer(self) -> Result:
-        """Read the file."""
-        if len(self.actions) != 2 or self.actions[0] not in ACTIONS:
-            got = shown(" ".join(self.actions))
-            message = f"ledger takes an action ({one_of(ACTIONS)}) and a file, got {got}"
+        """Do what the first word says."""
+        words = self.actions
+        if len(words) < 2 or words[0] not in _ACTIONS:
+            got = shown(" ".join(words))
+            message = f"ledger takes an action ({one_of(tuple(_ACTIONS))}) and a file, got {got}"
             raise Usage(message, argument="WORDS")
-        if self.mark is not None and self.actions[0] != "check":
-            raise Usage("--mark is for ledger check only", argument="--mark")
-        from dpacct.ledger.ledger import Ledger
-
-        action, path = self.actions
-        with Ledger(path, read_only=True) as ledger:
-            if self.mark is not None and not ledger.has_mark(self.mark):
-                raise LedgerDamaged(
-                    f"--mark must be the mark of one of the ledger's lines, got {shown(self.mark)}, so the"
-                    " file was put back to an earlier state or is another one",
-                    argument="--mark",
-                )
-            body, lines = _ACTIONS[action](ledger)
+        action, path, *steps = words
+        for name, (flag, of) in _OPTIONS.items():
+            if self.values[name] is not None and action != of:
+                raise Usage(f"{flag} is for ledger {of} only", argument=flag)
+        if bool(steps) != (action == "spend"):
+            message = (
+                f"ledger {action} FILE takes {'a STEP' if action == 'spend' else 'nothing more'}"
+            )
+            raise Usage(f"{message}, got {shown(' '.join(steps) or 'none')}", argument="STEP")
+        body, lines = _ACTIONS[action](self, path)
         status = AssumptionViolated.exit_code if body.get("violated") else 0
         return Result(lambda: {"action": action, **body}, lambda: lines, status=status)
 
 
-def _facts(ledger: Ledger) -> dict[str, Any]:
-    """The lines that all actions print."""
+_OPTIONS = {
+    "epsilon": ("--eps", "init"),
+    "delta": ("--delta", "init"),
+    "plan_file": ("--plan", "init"),
+    "adjacency": ("--adjacency", "init"),
+    "unit": ("--unit", "init"),
+    "release": ("--label", "spend"),
+    "head": ("--head", "check"),
+}
+"""The option's name on the command line, and the action that takes it."""
+
+
+def _init(wish: LedgerFile, path: str) -> Page:
+    from dpacct.ledger.ledger import Ledger
+
+    for flag, value in (("--eps", wish.epsilon), ("--delta", wish.delta)):
+        if value is None:
+            raise Usage(f"ledger init needs {flag}, of the budget", argument=flag)
+    plan = None if wish.plan_file is None else read_plan(wish.plan_file).node
+    with Ledger(
+        path,
+        budget=(wish.epsilon, wish.delta),
+        plan=plan,
+        adjacency=wish.adjacency,
+        unit=wish.unit,
+    ) as ledger:
+        return _facts(ledger), [*_heading(ledger), f"head     {ledger.head}"]
+
+
+def _spend(wish: LedgerFile, path: str) -> Page:
+    from dpacct.ledger.ledger import Ledger
+
+    plans = [
+        read_plan(step).node if "(" not in step else plan_from_text(step)
+        for step in wish.actions[2:]
+    ]
+    whole = plans[0]
+    for plan in plans[1:]:
+        whole = whole + plan
+    with Ledger(path) as ledger:
+        receipt = ledger.spend(whole, label=wish.release or "")
+        body = {**_facts(ledger), "number": receipt.number, "counted": whole.to_dict()}
+        lines = [f"counted  {whole}, as entry {receipt.number}: release it now", *_left(ledger)]
+        return body, lines
+
+
+def _reading(page: Callable[[Ledger, LedgerFile], Page]) -> Callable[[LedgerFile, str], Page]:
+    """An action that only reads."""
+
+    def read(wish: LedgerFile, path: str) -> Page:
+        from dpacct.ledger.ledger import Ledger
+
+        with Ledger(path, read_only=True) as ledger:
+            return page(ledger, wish)
+
+    return read
+
+
+def _facts(ledger: Ledger) -> Body:
+    """The facts that all actions tell programs."""
+    header = ledger.header
     return {
         "path": str(ledger.path),
-        "id": ledger.header["id"],
-        "made": ledger.header["made"],
-        "by": ledger.header["by"],
+        "id": header["id"],
+        "made": header["at"],
+        "by": header["by"],
         "budget": ledger.budget.to_dict(),
         "rule": ledger.rule,
-        "lines": ledger.lines,
-        "mark": ledger.mark,
-        "recovered": list(ledger.recovered),
-        "dropped": list(ledger.dropped),
+        "entries": len(ledger),
+        "head": ledger.head,
     }
 
 
-def _show(ledger: Ledger) -> tuple[dict[str, Any], list[str]]:
-    from dpacct.ledger.accounts import measure
+def _heading(ledger: Ledger) -> list[str]:
+    from dpacct.ledger.rules import Adaptive, Planned, Unlimited
 
+    meaning = {kind.name: kind.meaning for kind in (Adaptive, Planned, Unlimited)}
+    return [f"budget   {ledger.budget}", f"rule     {meaning[ledger.rule]}"]
+
+
+def _last(ledger: Ledger) -> Any:
+    """The kind of release that was counted last, else the first of the declared plan; None without both."""
+    plan = ledger.plan or ledger.planned
+    return None if plan is None else plan.releases()[-1 if ledger.plan else 0][0]
+
+
+def _left(ledger: Ledger) -> list[str]:
+    step = _last(ledger)
+    return [] if step is None else [f"left     {ledger.room(step)}"]
+
+
+def _show(ledger: Ledger, _: LedgerFile) -> Page:
     limited = ledger.budget.delta is not None
-    spent, share = (ledger.spent() if limited else None), 1.0 - ledger.remaining.share
-    left = ledger.remaining.epsilon
+    spent = ledger.spent() if limited else None
     names = [name for name in ledger.accounts if name != "run"]
-    ends = list(ledger.outcomes.values())
-    unknown = len(ledger.intents) - len(ends)
+    intents, ends = ledger.intents, list(ledger.outcomes.values())
     outcomes = {
         "released": ends.count("released"),
         "failed": ends.count("failed"),
-        "unknown": unknown,
+        "unknown": len(intents) - len(ends),
     }
+    left = _left(ledger)
     body = {
         **_facts(ledger),
-        "intents": len(ledger.intents),
+        "intents": len(intents),
         "outcomes": outcomes,
         "plan": None if ledger.plan is None else ledger.plan.to_dict(),
         "spent": None if spent is None else spent.to_dict(),
-        "share": share,
-        "remaining_epsilon": left if math.isfinite(left) else None,
+        "share": 1.0 - ledger.remaining.share,
+        "left": left[0].removeprefix("left     ") if left else None,
         "accounts": {name: _account(ledger, name) for name in names},
     }
     lines = [
-        f"budget   {ledger.budget}",
-        f"rule     {ledger.rule}",
-        f"counted  {len(ledger.intents)} intents, each before its noise was drawn{_ends(outcomes)}",
+        *_heading(ledger),
+        f"counted  {_releases(len(intents))}, each before its noise was drawn{_ends(outcomes)}",
         f"plan     {ledger.plan or 'nothing'}",
     ]
     if spent is not None:
-        lines += [
-            f"spent    {spent}",
-            "         read as a plan fixed in advance; "
-            f"{100 * share:.4g} % of {measure(ledger.rule)} is used",
-            f"left     {_left(ledger)}",
-        ]
+        lines.append(f"spent    {spent}, if all of it had been planned beforehand")
+    lines += left
     for name in names:
         account = ledger.account(name)
         lines.append(f"{shown(name)}: {account.plan or 'nothing'}, of {account.budget}")
-    if ledger.recovered:
-        numbers = ", ".join(map(str, ledger.recovered))
-        lines.append(f"note     a crash had cut short line {numbers}: counted all the same")
-    if ledger.dropped:
-        numbers = ", ".join(map(str, ledger.dropped))
-        meaning = "before anything was released for it: not counted"
-        lines.append(f"note     a crash had cut short line {numbers} {meaning}")
-    return body, lines
+    return body, [*lines, f"head     {ledger.head}"]
+
+
+def _releases(count: int) -> str:
+    return "1 release" if count == 1 else f"{count:,} releases"
 
 
 def _ends(outcomes: Mapping[str, int]) -> str:
@@ -143,18 +227,7 @@ def _ends(outcomes: Mapping[str, int]) -> str:
     return f" ({', '.join(noted)}{f', {unknown} without a noted end' if unknown else ''})"
 
 
-def _left(ledger: Ledger) -> str:
-    """Return what can still be released, as one number in words."""
-    remaining = ledger.remaining
-    epsilon = f"epsilon {down(remaining.epsilon, 6)}"
-    if ledger.rule != "planned":
-        return epsilon
-    if not remaining.share:
-        return f"nothing of the declared plan, which has ended ({epsilon} of the budget is unused)"
-    return f"{down(100 * remaining.share, 4)} % of the declared plan ({epsilon} of the budget)"
-
-
-def _account(ledger: Ledger, name: str) -> dict[str, Any]:
+def _account(ledger: Ledger, name: str) -> Body:
     account = ledger.account(name)
     spent = None if account.budget.delta is None else account.spent.to_dict()
     plan = None if account.plan is None else account.plan.to_dict()
@@ -162,12 +235,46 @@ def _account(ledger: Ledger, name: str) -> dict[str, Any]:
     return {"budget": budget, "rule": account.rule, "plan": plan, "spent": spent}
 
 
-def _check(ledger: Ledger) -> tuple[dict[str, Any], list[str]]:
-    said = f"whole: {ledger.lines} lines, {len(ledger.intents)} intents"
-    return {**_facts(ledger), "whole": True}, [said, f"mark: {ledger.mark}"]
+def _log(ledger: Ledger, _: LedgerFile) -> Page:
+    outcomes, charges = ledger.outcomes, ledger.charged_at()
+    rows = [
+        {
+            "number": entry["n"],
+            "at": entry["at"],
+            "label": entry["label"],
+            "outcome": outcomes.get(entry["n"], "unknown"),
+            "charges": {name: str(plan) for name, plan in charges[entry["n"]].items()},
+        }
+        for entry in ledger.intents
+    ]
+    return {**_facts(ledger), "releases": rows}, [_row(row) for row in rows] or ["nothing counted"]
 
 
-def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str]]:
+def _row(row: Mapping[str, Any]) -> str:
+    by_plan: dict[str, list[str]] = {}
+    for name, plan in row["charges"].items():
+        by_plan.setdefault(plan, []).append(name)
+    whose = "; ".join(
+        plan if names == ["run"] else f"{shown(', '.join(names))}: {plan}"
+        for plan, names in by_plan.items()
+    )
+    label = f"  {shown(row['label'])}" if row["label"] else ""
+    outcome = "" if row["outcome"] == "unknown" else f"  {row['outcome']}"
+    return f"{row['number']:>6}  {row['at']}  {whose}{label}{outcome}"
+
+
+def _check(ledger: Ledger, wish: LedgerFile) -> Page:
+    if wish.head is not None and not ledger.has(wish.head):
+        raise LedgerDamaged(
+            f"--head must be the hash of one of the ledger's entries, got {shown(wish.head, 70)}, so the file"
+            " was put back to an earlier state, lost its last entries, or is another one",
+            argument="--head",
+        )
+    said = f"whole    {len(ledger)} entries, {_releases(len(ledger.intents))}"
+    return {**_facts(ledger), "whole": True}, [said, f"head     {ledger.head}"]
+
+
+def _report(ledger: Ledger, _: LedgerFile) -> Page:
     answer = ledger.guarantee()
     violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
     budget, planned, spent = ledger.budget, ledger.planned, ledger.spent()
@@ -177,7 +284,8 @@ def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str]]:
         f"  rule: {ledger.rule}; {'; '.join(answer.basis)}",
         *([] if planned is None else [f"  planned: {planned}"]),
         f"  counted: {ledger.plan or 'nothing'}",
-        f"  spent: {spent}, read as a plan fixed in advance",
+        f"  spent: {spent}, if all of it had been planned beforehand",
+        f"  head: {ledger.head}",
         *(f"  assumes: {assumption}" for assumption in answer.assumptions),
     ]
     if violated:
@@ -193,4 +301,11 @@ def _report(ledger: Ledger) -> tuple[dict[str, Any], list[str]]:
     return body, lines
 
 
-_ACTIONS = {"show": _show, "check": _check, "report": _report}
+_ACTIONS: dict[str, Callable[[LedgerFile, str], Page]] = {
+    "init": _init,
+    "spend": _spend,
+    "show": _reading(_show),
+    "log": _reading(_log),
+    "check": _reading(_check),
+    "report": _reading(_report),
+}

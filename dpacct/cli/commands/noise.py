@@ -49,7 +49,7 @@ class PowerDomain(Domain[Power]):
 
 def _in_other_words(
     answer: Answer, stated: StatedPlan
-) -> tuple[dict[str, float], dict[str, float]]:
+) -> tuple[dict[str, float], dict[str, float | Fraction]]:
     """The noise per clip and, if the clipping norm is known, in the data's units; and as a file states it.
 
     The sensitivity of a clipped sum is clip_factor * clip (twice the clip under replace-one). A file
@@ -58,7 +58,7 @@ def _in_other_words(
     kind, clip = stated.kind.kind, stated.clip
     per_clip = answer.adjacency.clip_factor * float(answer)
     more = {"noise_multiplier": per_clip} if kind == "gaussian" else {}
-    saved = more or {stated.kind.sought: float(answer)}
+    saved: dict[str, float | Fraction] = {**more} or {stated.kind.sought: float(answer)}
     if clip is not None and kind in ("gaussian", "laplace"):
         # One float up: a product may be rounded down, and less noise is not what was asked for.
         size = math.nextafter(per_clip * float(clip), math.inf)
@@ -132,6 +132,11 @@ class NoiseCommand(AskedOfPlan):
         screen = replace(screen, asked=asked, details=alternatives(answer))
         if self.paste is not None:
             pasted = _pasted(self.paste, answer, stated, *self._guarantee())
+            # one number and one clip, in what is saved as in what is pasted
+            saved = {
+                "noise_multiplier": Fraction(_printed(answer)),
+                "clip": stated.clip or Fraction(1),
+            }
             screen = replace(screen, below=["", *pasted])
             result = self.answered(screen, stated, None, **saved)
             body = result.body
@@ -207,13 +212,30 @@ from dpacct.interop.budget_guard import BudgetGuard
 
 step = {step}
 ledger = dp.Ledger("run.ledger", budget=("{epsilon}", "{delta}"), plan=step * {steps})
-optimizer = BudgetGuard(ledger, step).attach(optimizer)  # stops the run at its planned end
+guard = BudgetGuard(ledger, step)
+optimizer = guard.attach(optimizer{loader})  # counts each step before its noise is drawn
+# At the top of your loop over batches, also after a restart; guard.epsilon is what was spent so far:
+#     if guard.exhausted:
+#         break
+"""
+_OBSERVED = """\
+# When the run has ended, what ran is compared with what was counted:
+#     ledger.observe(dpacct_opacus.observed(optimizer, loader, steps=guard.taken))
 """
 _OWN = (
     "# The ledger only counts: clip each example's gradient and add the noise in your own loop.\n"
 )
-FRAMEWORKS = {"opacus": _OPACUS + "\n" + _GUARD, "flower": _FLOWER, "torch": _OWN + _GUARD}
+FRAMEWORKS = {
+    "opacus": _OPACUS + "\n" + _GUARD + _OBSERVED,
+    "flower": _FLOWER,
+    "torch": _OWN + _GUARD,
+}
 """The code printed for each framework; `torch` is a loop of the user's own, which adds the noise itself."""
+
+
+def _printed(answer: Answer) -> str:
+    """The noise multiplier of a training script, rounded up."""
+    return rounded(answer.adjacency.clip_factor * float(answer), "up", 5)
 
 
 def _pasted(
@@ -237,7 +259,7 @@ def _pasted(
     if framework != "torch" and answer.adjacency is not Adjacency.ADD_REMOVE:
         message = f"--paste {framework} needs --adjacency add-remove, got {answer.adjacency}"
         raise Usage(message, argument="--paste")
-    noise = rounded(answer.adjacency.clip_factor * float(answer), "up", 5)
+    noise = _printed(answer)
     clip = "1.0" if stated.clip is None else text(stated.clip)
     step = f'dp.Gaussian(noise_multiplier="{noise}", clip="{clip}")'
     if share is not None:
@@ -250,5 +272,6 @@ def _pasted(
         steps=stated.steps.count(stated.call),
         epsilon=text(epsilon),
         delta=text(delta),
+        loader=", loader=loader" if framework == "opacus" else "",
     )
     return filled.splitlines()

@@ -205,6 +205,7 @@ def _report(wish: StatedReport, file: PlanFile) -> Report:
 def ledger_checks(path: str, plan: Node) -> tuple[Assumption, ...]:
     """The ledger's checks, and whether it counted no more than the plan."""
     from dpacct import Ledger
+    from dpacct.ledger.execution import beyond
     from dpacct.vocabulary import Assumption, AssumptionStatus
 
     with Ledger(path, read_only=True) as ledger:
@@ -216,12 +217,14 @@ def ledger_checks(path: str, plan: Node) -> tuple[Assumption, ...]:
         if wanted is not got:
             message = f"--ledger must be of the plan's {name}, {wanted}, got a ledger of {got}"
             raise InvalidArgument(message, argument="--ledger")
-    counted, planned = dict(ran.releases()) if ran else {}, dict(plan.releases())
-    beyond = next((leaf for leaf, count in counted.items() if count > planned.get(leaf, 0)), None)
+    counted = sum(n for _, n in ran.releases()) if ran else 0
+    planned = dict(plan.releases())
+    found = beyond(ran, plan)
     status = AssumptionStatus.HELD
-    finding = f"{sum(counted.values())} of {sum(planned.values())} planned releases were counted"
-    if beyond is not None:
-        status, often = AssumptionStatus.VIOLATED, planned.get(beyond, 0)
-        finding = f"{beyond} was counted {counted[beyond]} times, {often} are planned"
+    finding = f"{counted} of {sum(planned.values())} planned releases were counted"
+    if found is not None:
+        leaf, often = found
+        status = AssumptionStatus.VIOLATED
+        finding = f"{leaf} was counted {often} times, {planned.get(leaf, 0)} are planned"
     claim = "the ledger counts no more than the plan"
     return (*checks, Assumption(claim, f"checked: {finding}", status))
