@@ -353,6 +353,5 @@ def test_certificates() -> None:
 
 
 def test_every_command_is_asked() -> None:
-    """All but the one that prints a script."""
     text = Path(__file__).read_text(encoding="utf-8")
-    assert {name for name in names() if f'"{name} ' not in text} == {"completion"}
+    assert not [name for name in names() if f'"{name} ' not in text]

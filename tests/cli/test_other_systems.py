@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -62,20 +61,6 @@ def test_training_needs_no_posix(command: str) -> None:
     assert b"Traceback" not in done.stderr and b"inside itself" not in done.stderr
     # 7: without the libraries of the training extra it says so before it reads the file
     assert done.returncode in ({2, 7} if "none" in command else {0})
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["ledger show {0}/clean.ledger"],
-)
-def test_without_any_file_lock_one_sentence(command: str, tmp_path: Path) -> None:
-    """Such a Python is neither Windows nor POSIX; a lock that is none would be worse."""
-    for file in (ROOT / "tests/survival/files").glob("clean.ledger*"):
-        shutil.copy(file, tmp_path)
-    done = started("-c", WITHOUT_POSIX, "dpacct.cli.main", *command.format(tmp_path).split())
-    assert done.returncode == 2 and done.stdout == b""
-    result = done.stderr.decode()
-    assert result.startswith("error: ") and result.count("\n") == 1 and "fcntl" in result, result
 
 
 STEP = """
