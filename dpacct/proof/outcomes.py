@@ -43,8 +43,10 @@ def folded(points: Sequence[Point], count: int) -> list[Point]:
             )
     if len(points) == 1:
         return [(count * points[0][0], points[0][1] ** count)]
-    spend_on(OUTCOME, size)
-    return [(loss, mass * arb(count).fac()) for loss, mass in _shares(points, count)]
+    # all outcomes but the last fill rows of 0 .. count draws, and these have as many terms as the result
+    spend_on(OUTCOME, 2 * size)
+    ways = arb(count).fac()
+    return [(loss, mass * ways) for loss, mass in _shares(points, count)]
 
 
 def _powers(mass: arb, count: int) -> list[arb]:
@@ -57,10 +59,13 @@ def _powers(mass: arb, count: int) -> list[arb]:
 
 def _shares(points: Sequence[Point], count: int) -> list[Point]:
     """Sum of losses, product of mass^k/k!, over all k_1 + ... + k_m = count."""
-    sums: list[list[Point]] = [[(arb(0), arb(1))], *([] for _ in range(count))]  # by draws so far
-    for loss, mass in points:
+    (loss, mass), *others = points
+    # rows by the number of draws so far: the first outcome fills each row with one term
+    sums = [[(k * loss, power)] for k, power in enumerate(_powers(mass, count))]
+    for place, (loss, mass) in enumerate(others, start=2):
         powers = _powers(mass, count)
-        for drawn in range(count, 0, -1):
+        # only the full row is read after the last outcome, so two outcomes cost O(count)
+        for drawn in range(count, count - 1 if place == len(points) else 0, -1):
             for k in range(1, drawn + 1):
                 sums[drawn] += [(k * loss + x, powers[k] * m) for x, m in sums[drawn - k]]
     return sums[count]

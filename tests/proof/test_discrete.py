@@ -364,6 +364,13 @@ def test_draws_are_shared_as_by_listing_all_ways() -> None:
     assert sums == pytest.approx(listed, rel=1e-12)
 
 
+def test_a_sum_of_two_outcomes_takes_as_many_steps_as_it_has_terms() -> None:
+    """The rows of fewer draws were filled and thrown away: 14.6 s for 2,589 steps."""
+    points = [(arb(-1), arb(1) / 3), (arb(1), arb(2) / 3)]
+    few, many = (calls(lambda n=n: outcomes.folded(points, n)) for n in (200, 2_000))
+    assert many < 12 * few
+
+
 def test_few_draws_of_many_outcomes_cost_what_they_are() -> None:
     """Lists of no draws at all were made anew for each of 581 outcomes: 30 s."""
     run = dp.Poisson("5.434e-7")(dp.DiscreteLaplace(scale="189.8", sensitivity=291)) * 2
