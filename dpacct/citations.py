@@ -122,6 +122,10 @@ POISSON = Citation(
     "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair",
     "zhu2022optimal.theorem11",
 )
+POISSON_EXCHANGED = Citation(
+    "one record exchanged under Poisson sampling: (1-q) R + q A against (1-q) R + q B",
+    "dpacct.poisson_exchanged",
+)
 APART = Citation("add and remove composed apart, the worse reported", "dpacct.apart")
 FIXED_SIZE = Citation(
     "Dong, Roth, Su 2022, Theorem 4.2: C_rate of the trade-off function", "dong2019.theorem4_2"

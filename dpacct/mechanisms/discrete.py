@@ -66,10 +66,13 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
 
     def stated(self, adjacency: Adjacency) -> Stated:
         """The noise against itself moved by the sensitivity."""
-        from dpacct.pld.pair import Stated
+        from dpacct.pld.pair import Facing, Stated
 
         unit, shift = 1 / self.scale, int(self.sensitivity)
-        near = Stated(_moved, (unit, max(1, shift // 2)), DISCRETE_LAPLACE, unit)
+        half = max(1, shift // 2)
+        # two records face each other across none where both may move the number by half of the sensitivity
+        facing = Facing(0, unit * half) if 2 * half == shift else None
+        near = Stated(_moved, (unit, half), DISCRETE_LAPLACE, unit, facing=facing)
         return Stated(_moved, (unit, shift), DISCRETE_LAPLACE, unit, near)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:

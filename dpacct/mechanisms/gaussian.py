@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +37,14 @@ class _Normal(Mechanism):
     def stated(self, adjacency: Adjacency) -> Stated:
         """State the pair by (sensitivity / sigma)^2, which adds up under composition."""
         from dpacct.pld.loss import normal
-        from dpacct.pld.pair import Stated
+        from dpacct.pld.pair import Facing, Stated
 
         mu_squared = 1 / self.sigma_squared(adjacency)
-        return Stated(normal, (mu_squared,), near=Stated(normal, (mu_squared / 4,)))
+        return Stated(
+            normal,
+            (mu_squared,),
+            near=Stated(normal, (mu_squared / 4,), facing=Facing(-1, mu_squared / 4)),
+        )
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """N(0, sigma^2) against N(1, sigma^2)."""
@@ -207,13 +212,18 @@ def normal_pair(sigma: float) -> Pair:
     """
     from dpacct.citations import GAUSSIAN
     from dpacct.pld.loss import gaussian
-    from dpacct.pld.pair import Pair
+    from dpacct.pld.pair import Facing, Pair
     from dpacct.pld.pieces import Cut
 
     if not 1e-100 <= sigma <= 1e100:
         message = f"sigma must be in [1e-100, 1e100], got {sigma:g}"
         raise OutsideDomain(message, argument="sigma")
-    return Pair((Cut(gaussian(1.0 / sigma)),), (GAUSSIAN,), near=lambda: normal_pair(2.0 * sigma))
+
+    def near() -> Pair:
+        """A record against none, at half the distance; log density ratio -l - mu^2 of the other record."""
+        return replace(normal_pair(2.0 * sigma), facing=Facing(-1, 0.25 / (sigma * sigma)))
+
+    return Pair((Cut(gaussian(1.0 / sigma)),), (GAUSSIAN,), near=near)
 
 
 def short(value: Fraction) -> Fraction:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -60,10 +61,12 @@ class Laplace(Mechanism, kind="laplace"):
     def stated(self, adjacency: Adjacency) -> Stated:
         """Laplace(0, b) against Laplace(1, b), b = scale / sensitivity."""
         from dpacct.pld.loss import laplace
-        from dpacct.pld.pair import Stated
+        from dpacct.pld.pair import Facing, Stated
 
         reach = 1 / self.b_under(adjacency)
-        return Stated(laplace, (reach,), near=Stated(laplace, (reach / 2,)))
+        return Stated(
+            laplace, (reach,), near=Stated(laplace, (reach / 2,), facing=Facing(0, reach / 2))
+        )
 
     def pair(self, adjacency: Adjacency) -> Pair:
         """The dominating pair in floats."""
@@ -104,9 +107,14 @@ def _pair(b: float) -> Pair:
     """Laplace(1, b) against Laplace(0, b). Raises `OutsideDomain` for an absurd b."""
     from dpacct.citations import LAPLACE
     from dpacct.pld.loss import laplace
-    from dpacct.pld.pair import Pair
+    from dpacct.pld.pair import Facing, Pair
     from dpacct.pld.pieces import Cut
 
     if not 1e-100 <= b <= 1e100:
         raise OutsideDomain(f"b must be in [1e-100, 1e100], got {b:g}", argument="b")
-    return Pair((Cut(laplace(1.0 / b)),), (LAPLACE,), near=lambda: _pair(2.0 * b))
+
+    def near() -> Pair:
+        """A record against none, at half the distance; beyond none the other record has its least loss."""
+        return replace(_pair(2.0 * b), facing=Facing(0, 0.5 / b))
+
+    return Pair((Cut(laplace(1.0 / b)),), (LAPLACE,), near=near)

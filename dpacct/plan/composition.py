@@ -20,7 +20,6 @@ from dpacct.pld import brackets, contour
 from dpacct.pld.interval import Interval
 from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
-from dpacct.pld.operators import SampledLoss
 from dpacct.pld.outcomes import outcomes
 from dpacct.pld.pair import PairMoments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
@@ -74,10 +73,8 @@ def expected_hits(parts: list[Part]) -> float:
     """Return the expected number of steps that touch a record; inf where a law has no sampled branches."""
     hits = 0.0
     for law, n in parts:
-        chain = law.branches[0].chain if law.branches else ()
-        hits += n * (
-            float(chain[0].rate) if chain and isinstance(chain[0], SampledLoss) else math.inf
-        )
+        share = law.branches[0].share if law.branches else 1.0
+        hits += n * share if share < 1.0 else math.inf
     return hits
 
 

@@ -17,7 +17,6 @@ from .derived import Derived
 from .loss import Branch, LossDistribution
 from .moments import Cumulants, Moments, Part, Parts, Summand, prepare
 from .nested import Nested
-from .operators import SampledLoss
 from .pieces import Cut, Pieces, Source
 from .stable import Complexes, Floats, TooFine, expm1_linear, log1p
 
@@ -101,8 +100,7 @@ def _smooth(law: Summand, count: float) -> bool:
     """Return whether the contour of a coin around this many steps is reliable."""
     if law.infinite or law.lost or law.losses.any() or law.inner is not None:
         return False
-    rates = [float(o.rate) for b in law.branches for o in b.chain if isinstance(o, SampledLoss)]
-    return count * min(rates, default=1.0) >= _FEW_HITS
+    return count * min((b.share for b in law.branches), default=1.0) >= _FEW_HITS
 
 
 @dataclass(frozen=True)

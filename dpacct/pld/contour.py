@@ -22,9 +22,8 @@ from .interval import Interval
 from .lines import FLOOR, ContourLine, confirmed, line_for, rough_line
 from .loss import ULPS, gaussian, rounding
 from .moments import Part, Summand, prepare
-from .operators import SampledLoss
 from .saddle import FEW, Saddle, Totals, guess, guess_for_epsilon
-from .stable import Floats, TooFine, mixed_loss, quiet
+from .stable import Floats, TooFine, quiet
 
 _FAN = np.geomspace(0.1, 3.0, 11)
 _BACK = np.append(np.geomspace(1e-6, 0.1, 6), (0.3, 0.5, 0.7, 0.9, 1.0))
@@ -507,19 +506,6 @@ def _of_gaussian(mu: float, log_target: float, floor: float) -> Interval | None:
     return Interval.about(value, off) if off < _CLOSED * value else None
 
 
-def _of_sampled_gaussian(law: Summand, log_target: float, floor: float) -> float:
-    """Return epsilon by the closed form, r times delta of the Gaussian at l, e^eps = 1 - r + r e^l; or 0."""
-    branch = law.branches[0] if len(law.branches) == 1 and not law.losses.size else None
-    if branch is None or not branch.whole or branch.square != 1.0 or len(branch.chain) != 1:
-        return 0.0
-    (operator,) = branch.chain
-    if not isinstance(operator, SampledLoss):
-        return 0.0
-    rate = float(operator.rate)
-    result = _of_gaussian(branch.steep, log_target - math.log(rate), floor)
-    return float(mixed_loss(rate, np.array(result.value))) if result is not None else 0.0
-
-
 def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Interval:
     if law.inner is not None:
         return epsilon(law.inner.parts, log_target - math.log(law.inner.rate), floor)
@@ -541,13 +527,6 @@ def _one_step_epsilon(law: Summand, log_target: float, floor: float) -> Interval
 
         u = roots.decreasing(along, log_target, 0.0, _TO_THE_TOP, last=1e-13)
         value = floor - room * math.expm1(-u)
-    elif (about := _of_sampled_gaussian(law, log_target, floor)) > floor:
-        log_value, slope = read(about)
-        gap = log_target - log_value
-        if abs(gap) < 1e-8:  # a step of Newton's leaves the square of that
-            value = about + gap / slope
-            return Interval.about(value, _off(1e-13, slope) + 1e-12 * value)
-        value = roots.decreasing(read, log_target, floor)
     else:
         value = roots.decreasing(read, log_target, floor)
     if value == floor:

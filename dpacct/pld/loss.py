@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import stable
-from .operators import Blended, Functions, Operator, Reversed, SampledLoss
+from .operators import Chain, Exchanged, Functions, Operator, Reversed, SampledLoss
 from .scalar import log, pi
 from .stable import Floats, TooFine, quiet
 
@@ -87,7 +87,7 @@ class Branch:
     square: float
     slope: float
     offset: float
-    chain: tuple[Operator, ...] = ()
+    chain: Chain = ()
     curve: tuple[float, ...] = ()
 
     # -- at a place of the axis ------------------------------------------------------------
@@ -126,7 +126,7 @@ class Branch:
         size, share = np.abs(loss) + 2.0 * abs(self.offset), np.ones(loss.shape)
         for operator in self.chain:
             after, _ = operator.apply(loss, 0.0, stable)
-            share *= operator.moves(loss, after)
+            share *= operator.slope(loss)
             loss = after
         return np.asarray(size * np.where(np.isfinite(share), share, 1.0))
 
@@ -134,14 +134,15 @@ class Branch:
         """Bound of |d loss/dx| between neighbours, also `height` above the axis: `steep`, less where sampled.
 
         There a loss l before sampling has |Im l| <= `_MOST_IMAGINARY` = t, so that |r e^l/(1 - r + r e^l)|,
-        which is what sampling leaves of the slope, is at most 1/cos t times the same on the axis.
+        which is what sampling leaves of the slope, is at most 1/cos t times the same on the axis. Operators
+        without poles are as steep there as anywhere.
         """
         loss, _ = self.plain(x)
         share = np.ones(max(0, x.size - 1))
         for operator in self.chain:
             after, _ = operator.apply(loss, 0.0, stable)
-            if isinstance(operator, SampledLoss):
-                moves = operator.moves(loss, after)
+            if operator.poles:
+                moves = operator.slope(loss) / operator.steepest
                 share *= np.fmin(1.0, np.maximum(moves[1:], moves[:-1]) / math.cos(_MOST_IMAGINARY))
             loss = after
         return np.asarray(self.steep * np.where(np.isnan(share), 1.0, share))
@@ -151,17 +152,17 @@ class Branch:
     @cached_property
     def sign(self) -> float:
         """1 where the loss rises along the axis, -1 where it falls."""
-        turns = sum(isinstance(operator, Reversed) for operator in self.chain)
-        return math.copysign(1.0, self.slope) * (-1.0) ** turns
+        return math.prod((op.sign for op in self.chain), start=math.copysign(1.0, self.slope))
 
     @cached_property
     def steep(self) -> float:
         """Bound of |d loss/dx| before sampling: for |Im x| < pi/steep the logs stay analytic."""
-        most = 1.0
-        for operator in self.chain:
-            if isinstance(operator, Blended):
-                most *= max(multiple for _, multiple, _ in operator.terms)
-        return most * abs(self.slope)
+        return math.prod((operator.steepest for operator in self.chain), start=abs(self.slope))
+
+    @cached_property
+    def share(self) -> float:
+        """The least probability, of any operator, with which the release shows anything of the unit."""
+        return min((operator.share for operator in self.chain), default=1.0)
 
     @cached_property
     def smooth(self) -> float:
@@ -176,14 +177,18 @@ class Branch:
         """Places of the axis beside which, off it, the loss is infinite: 1 - r + r e^l = 0 at Im l = pi."""
         places = []
         for k, operator in enumerate(self.chain):
-            if isinstance(operator, SampledLoss):
-                rate = float(operator.rate)
-                loss = np.array([math.log1p(-rate) - math.log(rate)])
+            if operator.poles:
+                loss = np.array(operator.poles)
                 for before in reversed(self.chain[:k]):
                     loss = before.undo(loss)
                 places.append(self.plain_where(loss))
         joined = np.concatenate(places) if places else _none()
         return np.asarray(joined[np.isfinite(joined)])
+
+    @property
+    def _bends(self) -> Floats:
+        """Places of the axis about which the loss passes from one straight line to another, and loss 0."""
+        return self.plain_where(np.array([0.0, *(b for op in self.chain for b in op.bends)]))
 
     @cached_property
     def panel(self) -> float:
@@ -225,25 +230,16 @@ class Branch:
 
     def reversed(self) -> Branch:
         """Q against P; twice is nothing."""
-        chain = self.chain
-        if chain and isinstance(chain[-1], Reversed):
-            return self._through(chain[:-1])
-        return self._through((*chain, Reversed()))
+        return self.through(Reversed())
 
     def sampled(self, rate: Any) -> Branch:
         """(1-r) Q + r P against Q; two in a row are one of the product of the rates."""
-        chain = self.chain
-        if chain and isinstance(chain[-1], SampledLoss):
-            return self._through((*chain[:-1], SampledLoss(chain[-1].rate * rate)))
-        return self._through((*chain, SampledLoss(rate)))
+        return self.through(SampledLoss(rate))
 
-    def blended(self, terms: tuple[tuple[float, float, float], ...]) -> Branch:
-        """A blend of several shifts of P against Q."""
-        return self._through((*self.chain, Blended(terms)))
-
-    def _through(self, chain: tuple[Operator, ...]) -> Branch:
-        """The same noise through this chain (`replace` takes twice the time)."""
+    def through(self, operator: Operator) -> Branch:
+        """The same noise through one operator more (`replace` takes twice the time)."""
         ends, shift = (self.low, self.high), (self.slope, self.offset)
+        chain = operator.after(self.chain)
         return Branch(*ends, self.base, self.linear, self.square, *shift, chain, self.curve)
 
     def weighted(self, log_factor: float) -> Branch:
@@ -266,10 +262,12 @@ class Branch:
 
     @cached_property
     def _centres(self) -> tuple[float, float]:
-        """The centres of normal noise under Q and P, before any interval is cut out; rising."""
-        centre = self.linear / self.square
-        shift = self.steep * math.copysign(1.0, self.slope) / self.square
-        return min(centre, centre + shift), max(centre, centre + shift)
+        """The outermost centres of normal noise under Q and P, before any interval is cut out; rising."""
+        centre, shift = self.linear / self.square, self.slope / self.square
+        least = min((operator.shifts[0] for operator in self.chain), default=0.0)
+        most = math.prod(operator.shifts[1] for operator in self.chain)
+        ends = centre + least * shift, centre + most * shift
+        return min(ends), max(ends)
 
     @cached_property
     def bulk(self) -> float:
@@ -299,10 +297,7 @@ class Branch:
             raise TooFine
         # noise that falls exponentially: what matters lies at an end, or where sampling begins to be felt
         places = [0.0, longest]
-        losses = [0.0] + [
-            -math.log(float(o.rate)) for o in self.chain if isinstance(o, SampledLoss)
-        ]
-        places += [float(p) for p in ((self.plain_where(np.array(losses)) - x[0]) * sign).tolist()]
+        places += ((self._bends - x[0]) * sign).tolist()
         steps = unit * np.concatenate((np.arange(1.0, 33.0), 33.0 * 1.3 ** np.arange(160.0)))
         near = [p + s * steps for p in places for s in (1.0, -1.0)]
         offsets = np.unique(np.concatenate((places, *near)))
@@ -331,14 +326,11 @@ class Branch:
 
     def mass(self) -> float:
         """The P-mass of the branch."""
-        if self.square and not any(isinstance(o, Blended) for o in self.chain):
-            p, q = self._normal_masses
-            for operator in self.chain:
-                if isinstance(operator, SampledLoss):
-                    p = q + float(operator.rate) * (p - q)
-                else:
-                    p, q = q, p
-            return p
+        masses = self._normal_masses if self.square else None
+        for operator in self.chain if masses else ():
+            masses = None if masses is None else operator.masses(*masses)
+        if masses is not None:
+            return masses[0]
         low, high = self.extent
         edges = self._edges(np.array([low if self.sign > 0.0 else high]))[0]
         width = np.diff(edges)[:, None]
@@ -401,11 +393,7 @@ class Branch:
 
     def _graded(self, first: float, last: float, unit: float) -> Floats:
         """Place points from one x to another, dense where a law may have its mass or its loss bends."""
-        bends = [0.0] + [-math.log(float(o.rate)) for o in self.chain if isinstance(o, SampledLoss)]
-        places = [
-            *self.plain_where(np.array(bends)).tolist(),
-            *(self._centres if self.square else ()),
-        ]
+        places = [*self._bends.tolist(), *(self._centres if self.square else ())]
         low, high = min(first, last), max(first, last)
         steps = abs(last - first) * unit * _GRADED
         near = [(high, low), *((p, p) for p in places if low < p < high)]
@@ -559,13 +547,27 @@ class LossDistribution:
         branches = tuple(branch.sampled(rate) for branch in self.branches)
         return LossDistribution(losses, log_q, branches, r * self.infinite, before=before)
 
-    def blended(self, terms: tuple[tuple[float, float, float], ...]) -> LossDistribution:
-        """sum_j w_j P_j against Q, log dP_j/dQ = k_j l - d_j (`Blended`); nothing may be infinite or lost."""
+    def through(self, operator: Operator) -> LossDistribution:
+        """The law after any operator; nothing may be infinite or lost."""
+        losses, log_q = operator.apply(self.losses, self.log_q, stable)
         return LossDistribution(
-            stable.blended_loss(terms, self.losses),
-            self.log_q,
-            tuple(branch.blended(terms) for branch in self.branches),
+            losses,
+            log_q,
+            tuple(branch.through(operator) for branch in self.branches),
+            before=max(self.before, float(np.abs(self.losses).max(initial=0.0))),
         )
+
+    def exchanged(self, operator: Exchanged) -> LossDistribution:
+        """One record exchanged for another, of the pair (with a record, without).
+
+        With turn -1 the operator acts everywhere. With turn 0 it acts where the loss is above its least,
+        -level; there the other record has its least loss, and the rest is the mirror image.
+        """
+        if operator.turn:
+            return self.through(operator)
+        top = self.losses > (1.0 - 1e-9) * -float(operator.level)
+        half = LossDistribution(self.losses[top], self.log_q[top], self.branches)
+        return half.through(operator).mirrored()
 
     def mirrored(self) -> LossDistribution:
         """Losses above 0, their mirror images, the rest at 0: after `sampled`, C_r of Dong, Roth, Su 2022."""
@@ -659,7 +661,7 @@ class LossDistribution:
         if len(self.branches) != 1 or self.losses.size or self.infinite or self.lost:
             return None
         branch = self.branches[0]
-        plain = all(isinstance(operator, Reversed) for operator in branch.chain)
+        plain = all(operator.keeps_normal for operator in branch.chain)
         return abs(branch.slope) if branch.whole and plain and branch.square == 1.0 else None
 
     @cached_property

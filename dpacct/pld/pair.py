@@ -4,8 +4,10 @@ A mechanism states its pair (with the unit, without it) before any sampling. Thi
 
     none                       the pair
     Poisson                    (1-q) Q + q P against Q, and back (Zhu, Dong, Wang 2022, Theorem 11)
-    Poisson, replace-one       C_q: the unit is absent, present, or exchanged, pairwise within one
-                               sensitivity, which is all that the proof of C_q uses
+    Poisson, replace-one       (1-q) R + q A against (1-q) R + q B, noise without the record, with one record,
+                               and with the other (docs/theory/subsampling.md), where the noise has one
+                               half-line that favours A most and B least; else C_q: the unit is absent,
+                               present, or exchanged, pairwise within one sensitivity
     fixed size, replace-one    C_q (Dong, Roth, Su 2022, Theorem 4.2); below, the mixture, which data realise
     participation              one coin for both neighbours (joint convexity)
     records of a user          sum_j Binomial(k, q)(j) N(j mu, 1) against N(0, 1), and back (Ganesh 2024)
@@ -33,6 +35,7 @@ from dpacct.citations import (
     LAPLACE,
     ON_THE_SAMPLE,
     POISSON,
+    POISSON_EXCHANGED,
     REALISABLE,
     RECORDS,
     Citation,
@@ -45,6 +48,7 @@ from .derived import backwards, mirrored, sampled
 from .loss import LossDistribution
 from .moments import prepare
 from .nested import nested
+from .operators import Blended, exchanged_coins
 from .pieces import Cut, Source
 from .scalar import exp
 from .stable import Floats, TooFine
@@ -121,13 +125,24 @@ class PairMoments:
 
 
 @dataclass(frozen=True)
+class Facing:
+    """The other of two exchanged records, beside a pair (with a record, without).
+
+    The loss of the other record at the same place is turn * loss - level (`operators.Exchanged`).
+    """
+
+    turn: int
+    level: Any
+
+
+@dataclass(frozen=True)
 class Stated:
     """A base pair as a formula of exact numbers, which floats and balls evaluate alike.
 
     `basis`: who says so. `unit`: every loss is a whole multiple of it, exactly. `near`, `below` as in `Pair`,
     `below` before any sampling; `back`: the pair back, where the pair is not its own mirror image. `seconds`:
     about what the formula takes in balls, where that is worth a word. `tabled`: its losses are known by how
-    much lies beyond a level (`loss.Tabled`).
+    much lies beyond a level (`loss.Tabled`). `facing` as in `Pair`.
     """
 
     formula: Callable[..., LossDistribution]
@@ -139,6 +154,7 @@ class Stated:
     back: Stated | None = None
     seconds: float = 0.0
     tabled: bool = False
+    facing: Facing | None = None
 
     def of(self, number: Callable[[Fraction], Any] = float) -> LossDistribution:
         """The pair in these numbers; whole numbers stay whole."""
@@ -147,7 +163,8 @@ class Stated:
     def pair(self) -> Pair:
         """Make a pair that is its own mirror image, and realised, in floats."""
         basis = () if self.basis is None else (self.basis,)
-        return Pair((Cut(self.of()),), basis, near=None if self.near is None else self.near.pair)
+        near = None if self.near is None else self.near.pair
+        return Pair((Cut(self.of()),), basis, near=near, facing=self.facing)
 
 
 @dataclass(frozen=True)
@@ -171,6 +188,7 @@ class Pair:
     distance, of a unit that is absent or present where two are exchanged; None: the pair itself. `below`:
     what data realise at a rate (1: without sampling), where the pair only bounds it; None: the pair.
     `limit`: mu^2 in the Gaussian limit without sampling, of other noise than Gaussian; inf: never known.
+    `facing`: where a record faces another across its absence, as in a pair at half the distance.
     """
 
     ways: Ways
@@ -178,6 +196,7 @@ class Pair:
     near: Callable[[], Pair] | None = None
     below: Callable[[float], Ways] | None = None
     limit: float | None = None
+    facing: Facing | None = None
 
     @classmethod
     def of(cls, loss: LossDistribution, *basis: Citation) -> Pair:
@@ -223,7 +242,10 @@ class Pair:
     def poisson(self, rate: float, adjacency: Adjacency) -> Pairs:
         """Each unit by its own coin."""
         if adjacency is Adjacency.REPLACE_ONE:
-            return self._exchanged(rate, self.near().at if self.near else self.below or self.at)
+            near = self.near() if self.near else None
+            if near is not None and near.facing is not None and rate < 1.0:
+                return self._one_for_another(near, near.facing, rate)
+            return self._exchanged(rate, near.at if near else self.below or self.at)
         self._check_sampled()
         lower = None if self.below is None else self.below(rate)
         basis = self._sampled_basis(POISSON, APART)
@@ -255,7 +277,7 @@ class Pair:
             for j in range(records + 1)
         )
         terms = tuple((w, float(j), 0.5 * j * (j - 1) * mu * mu) for j, w in weights if w > 0.0)
-        blend = loss.blended(terms)
+        blend = loss.through(Blended(terms))
         return Pairs((Cut(blend), Cut(blend.reversed())), (*self.basis, RECORDS))
 
     def in_bins(self, bins: int, epochs: int) -> Pairs:
@@ -292,18 +314,28 @@ class Pair:
         upper = (mirrored(self.ways[0], rate),)
         return Pairs(upper, basis, lower, self._limit(Scheme.FIXED_SIZE, rate))
 
+    def _one_for_another(self, near: Pair, facing: Facing, rate: float) -> Pairs:
+        """The pair of one record exchanged for another, which is its own mirror image and realised."""
+        (source,) = near.ways
+        assert isinstance(source, Cut)
+        self._check_sampled()
+        law = source.of.exchanged(exchanged_coins(rate, facing.turn, facing.level))
+        return Pairs((Cut(law),), self._sampled_basis(POISSON_EXCHANGED))
+
     @cached_property
     def _mu(self) -> float | None:
         """mu, where the pair is N(mu, 1) against N(0, 1)."""
         source = self.ways[0]
         return source.of.gaussian if isinstance(source, Cut) and len(self.ways) == 1 else None
 
-    def _sampled_basis(self, theorem: Citation, of_gaussian: Citation) -> tuple[Citation, ...]:
+    def _sampled_basis(
+        self, theorem: Citation, of_gaussian: Citation | None = None
+    ) -> tuple[Citation, ...]:
         """Return the sources of a sample, whose law has no closed form; laws composed before keep theirs."""
         if ON_THE_SAMPLE in self.basis:
             return (*self.basis, theorem)
         kept = (line for line in self.basis if line not in (GAUSSIAN, LAPLACE))
-        return (*kept, theorem, *((of_gaussian,) if GAUSSIAN in self.basis else ()))
+        return (*kept, theorem, *((of_gaussian,) if of_gaussian and GAUSSIAN in self.basis else ()))
 
     def _limit(self, scheme: Scheme, rate: float) -> float | None:
         """mu^2 of one release in the Gaussian limit; None: the second moment of the loss."""

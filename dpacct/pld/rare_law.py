@@ -19,7 +19,6 @@ import numpy as np
 from .budget import evaluated
 from .loss import LOG_NORMAL, Branch, LossDistribution, gaussian, laplace
 from .moments import Summand
-from .operators import Reversed, SampledLoss
 from .stable import Floats, TooFine, unmixed_loss
 
 Array = Floats
@@ -93,17 +92,15 @@ class SampledLaw:
         if not law.branches or law.inner is not None:
             return None
         branch, mirrored = law.branches[0], len(law.branches) > 1
-        kinds = [type(operator) for operator in branch.chain]
-        # the largest loss of Laplace noise is an atom
-        if kinds not in ([SampledLoss], [SampledLoss, Reversed]) or not (
-            branch.square or law.losses.any()
-        ):
+        sampled, *turned = branch.chain or (None,)
+        if sampled is None or not sampled.mixes or len(turned) > 1:
             return None
-        sampled = branch.chain[0]
-        assert isinstance(sampled, SampledLoss)
+        # the largest loss of Laplace noise is an atom
+        if not all(o.keeps_normal for o in turned) or not (branch.square or law.losses.any()):
+            return None
         release = gaussian(branch.steep) if branch.square else laplace(branch.high)
-        exchanged = len(kinds) > 1 and not mirrored
-        return cls(release, float(sampled.rate), mirrored, exchanged)
+        exchanged = bool(turned) and not mirrored
+        return cls(release, sampled.share, mirrored, exchanged)
 
     @cached_property
     def law(self) -> LossDistribution:

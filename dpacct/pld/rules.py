@@ -11,9 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from . import stable
 from .loss import Branch
-from .operators import Reversed, SampledLoss
 from .stable import Array, Floats, TooFine, log1p, quiet
 
 Bools = npt.NDArray[np.bool_]
@@ -52,18 +50,15 @@ def _felt(kept: Bools) -> npt.NDArray[np.intp]:
 def _beside(branch: Branch, x: Floats, heights: Floats) -> tuple[Floats, Floats, Floats]:
     """About the loss, the size of its imaginary part, and log of the size of q, at heights above the axis."""
     height = heights[:, None]
-    first, *others = branch.chain or (None,)
-    samples = isinstance(first, SampledLoss) and all(isinstance(o, Reversed) for o in others)
-    if not (samples and branch.square):
+    if not branch.square or not branch.chain:
         loss, log_q = branch.at(x + 1j * height)
         return loss.real, np.abs(loss.imag), log_q.real
-    assert isinstance(first, SampledLoss)
-    # of one sample no complex functions are needed
+    # most operators on normal noise take no complex functions
     loss, log_q = branch.plain(x)
-    loss, turn = first.beside(loss, branch.slope * height)
+    turn = branch.slope * height
     log_q = log_q + 0.5 * branch.square * height * height
-    for operator in others:
-        loss, log_q = operator.apply(loss, log_q, stable)
+    for operator in branch.chain:
+        loss, turn, log_q = operator.aside(loss, turn, log_q)
     return loss, np.abs(turn), log_q
 
 

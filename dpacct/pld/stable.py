@@ -31,6 +31,21 @@ _AT_A_STEP = 3  # functions that are computed for a term in each
 _OF_A_TERM = 1.5  # functions that a real term of a mixture costs, with its sums
 
 
+def number(value: Any) -> float:
+    """An exact number as a float."""
+    return float(value)
+
+
+def exp(value: Array) -> Array:
+    """e^value, real or complex."""
+    return np.exp(value)
+
+
+def log(value: Array) -> Array:
+    """The natural logarithm, real or complex."""
+    return np.log(value)
+
+
 def quiet() -> np.errstate:
     """No warnings: far from a saddle moments overflow, and what overflows is refused by its error."""
     return np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore")

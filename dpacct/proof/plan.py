@@ -244,6 +244,11 @@ def _exchanged(pair: Stated, rate: Fraction, realised: Stated) -> BallPairs:
 def _poisson(pair: Stated, rate: Fraction, adjacency: Adjacency) -> BallPairs:
     """One release on a Poisson sample."""
     if adjacency is Adjacency.REPLACE_ONE:
+        if pair.near is not None and pair.near.facing is not None:
+            message = (
+                "method 'certified' has no proof of one record exchanged under Poisson sampling"
+            )
+            raise Unsupported(message, argument="method")
         return _exchanged(pair, rate, pair.near or pair)
     lower = None if pair.below is None else _both(pair.below, rate)
     return BallPairs(_both(pair, rate), lower)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dpacct.pld import budget, stable
 from dpacct.pld.loss import Branch, LossDistribution, between, gaussian
+from dpacct.pld.operators import Blended
 
 mpmath.mp.dps = 50
 
@@ -269,7 +270,7 @@ BLEND = tuple(
 @pytest.mark.parametrize("eps", [0.05, 0.5, 2.0])
 def test_blend_of_shifted_gaussians(eps: float) -> None:
     """sum_j w_j N(j mu, 1) against N(0, 1), by mpmath."""
-    law = gaussian(0.9).blended(BLEND)
+    law = gaussian(0.9).through(Blended(BLEND))
     edge = law.branches[0].where(eps)
     ratio = sum(
         mpmath.mpf(w) * mpmath.exp(k * 0.9 * mpmath.mpf(float(edge)) - (k * 0.9) ** 2 / 2)
@@ -286,7 +287,7 @@ def test_blend_of_shifted_gaussians(eps: float) -> None:
 
 def test_blends_know_their_range() -> None:
     """It was nan: an infinite loss is none to the term of no record in the sample."""
-    blend = gaussian(2.0).blended(((0.25, 0.0, 0.0), (0.5, 1.0, 0.0), (0.25, 2.0, 4.0)))
+    blend = gaussian(2.0).through(Blended(((0.25, 0.0, 0.0), (0.5, 1.0, 0.0), (0.25, 2.0, 4.0))))
     assert blend.range == (pytest.approx(math.log(0.25)), math.inf)
     assert blend.reversed().range == (-math.inf, pytest.approx(-math.log(0.25)))
 

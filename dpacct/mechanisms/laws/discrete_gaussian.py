@@ -42,7 +42,7 @@ from dpacct.citations import DISCRETE_GAUSSIAN, WIDE_DISCRETE_GAUSSIAN
 from dpacct.errors import OutsideDomain
 from dpacct.mechanisms.gaussian import normal_pair
 from dpacct.pld.loss import LossDistribution
-from dpacct.pld.pair import Pair
+from dpacct.pld.pair import Facing, Pair
 
 # scales up to which noise is summed: e^{-5000}, below any delta that a question may name
 _FAR = 100.0
@@ -66,9 +66,16 @@ def summed(scale: float, shift: int) -> Pair:
     if not scale / shift >= 0.02 or scale > WIDEST:
         message = f"scale must be in [0.05 sensitivity, 2000], got {scale:g}"
         raise OutsideDomain(message, argument="scale")
+
+    def near() -> Pair:
+        """A record against none; another faces it where both may move the number by half of the shift."""
+        half = max(1, shift // 2)
+        facing = Facing(-1, (half / scale) ** 2) if 2 * half == shift else None
+        return replace(summed(scale, half), facing=facing)
+
     return replace(
         Pair.of(_law(scale, shift), DISCRETE_GAUSSIAN),
-        near=lambda: summed(scale, max(1, shift // 2)),
+        near=near,
         limit=(shift / scale) ** 2,
     )
 
