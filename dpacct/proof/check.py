@@ -26,8 +26,7 @@ from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure, positive
 from .effort import CHECKED, TooCostly, allowance
-from .mesh import Mesh
-from .plan import Laws, Sides, on_grid, read_plan
+from .plan import Laws, Sides, read_plan
 from .proofs import Proof
 
 AT_MOST, AT_LEAST, MORE = "at most", "at least", "more than"
@@ -128,18 +127,15 @@ class Claim:
 
     def holds(self) -> bool:
         """Return whether the proof, evaluated again, gives the bound; raises `TooCostly`."""
-        directions = laws_of(self.plan, self.adjacency, self.side)
+        try:
+            directions = laws_of(self.plan, self.adjacency, self.side)
+        except Unsupported:
+            return False  # of such a plan nothing is proved
         if self.direction not in range(len(directions)):
             return False
         bound = number(self.bound)
         try:
-            laws, mesh = directions[self.direction], self.evidence.get("mesh")
-            if mesh is not None:
-                grid = Mesh.from_json(mesh)
-                if grid.up != (self.relation == AT_MOST):
-                    return False  # it bounds the other side
-                laws = grid.of(laws)
-            proof = Proof(laws, self.evidence, _MORE_BITS)
+            proof = Proof(directions[self.direction], self.evidence, _MORE_BITS)
             enclosure, terms = proof.at(number(self.epsilon))
         except TooCostly:
             raise
@@ -343,8 +339,6 @@ def _proved_anew(claim: Claim) -> bool:
     directions = laws_of(claim.plan, claim.adjacency, claim.side)
     if claim.direction not in range(len(directions)):
         return False
-    if on_grid(directions[claim.direction]):
-        return False  # no file of schema 1 has a nested plan
     direction = ready(directions[claim.direction])
     epsilon, bound = number(claim.epsilon), number(claim.bound)
     try:
@@ -380,7 +374,7 @@ def _independently(claim: Claim, tell: Callable[[], None]) -> tuple[str, bool]:
     for c in _TILTS if stated is None else (stated,):
         if is_within is None and claim.direction in range(len(directions)) and positive(c):
             laws = directions[claim.direction]
-            if on_grid(laws) or any(step.tabled for step, _ in laws):  # no law that integrals read
+            if any(step.tabled for step, _ in laws):  # no law that integrals read
                 break
             is_within = within(laws, number(claim.epsilon), number(claim.bound), c, tell)
     how = "two integrals" if is_within is not None else "beyond two integrals"

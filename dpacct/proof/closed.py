@@ -23,9 +23,11 @@ from functools import lru_cache
 from flint import acb, arb, ctx
 
 from dpacct.errors import NotCertified
+from dpacct.pld.loss import laplace
 
-from . import between
 from .balls import ball, demand, positive, real, whole
+from .laplace import residues
+from .law import plain
 from .line import Aliased, Terms, log_moment, payoff_peak, power, prepared, rotations
 from .outcomes import MOST_POINTS, SumsOfOutcomes, count_outcomes, three_losses
 from .plan import Laws, Step
@@ -62,7 +64,7 @@ class Places:
 def places(steps: Sequence[tuple[Step, int]]) -> Places | None:
     """The lattice of a composition; None where its losses are on none that is known exactly."""
     laws = [(step.law().atoms, count) for step, count in steps]
-    units = [step.unit if step.rate == 1 else None for step, _ in steps]
+    units = [step.unit if step.sampled is plain else None for step, _ in steps]
     if len(laws) == 1 and len(laws[0][0]) == 2:  # any two losses
         (low, high), count = sorted(laws[0][0], key=lambda point: float(point[0])), laws[0][1]
         return Places(count * low[0], high[0] - low[0], ((((0, low[1]), (1, high[1])), count),))
@@ -174,13 +176,10 @@ def kept(steps: Sequence[tuple[Step, int]]) -> arb:
     return mass
 
 
-_FEW_BETWEEN = 20.0, 70.0
-"""Losses between the atoms up to which a finite sum of Laplace steps is tried before a contour: of many
-steps, and of so few that one power series is cheap."""
-MOST_STEPS = 200_000
-_SERIES = (
-    300  # steps up to which one power series costs less than a sum over what lies between the atoms
-)
+_SHORT_SERIES, _LONG_SERIES = 300, 8000
+"""Plain Laplace steps whose residues are summed: any, and where few losses lie between the atoms."""
+_FEW_BETWEEN = 20.0
+"""Losses between the atoms, as expected, up to which no contour resolves these steps."""
 FEW_OUTCOMES = 4000
 """Points of a composition that are listed even where they lie on a lattice."""
 Discrete = tuple[tuple[Step, int], ...]
@@ -221,15 +220,19 @@ def top_outcome(laws: Laws, epsilon: arb) -> arb:
     return -mass * (epsilon - ceiling).expm1()
 
 
-def has_closed_form(laws: Laws, slow: bool = True) -> bool:
-    """Return whether one formula may give delta; of many Laplace steps only where slow ones are allowed."""
-    if len(laws) == 1:
-        law, count = laws[0]
-        if count == 1:
-            return True
-        if law.spaced and count <= MOST_STEPS:
-            inside = -count * math.expm1(-law.numbers[0])
-            return slow or (law.rate == 1 and inside < _FEW_BETWEEN[count <= _SERIES])
+def _of_laplace(laws: Laws) -> bool:
+    """Return whether the plan is plain Laplace steps, of which the residues are few enough."""
+    (step, count), *others = laws
+    if others or step.stated is not laplace or step.rate != 1:
+        return False
+    between = -count * math.expm1(-step.numbers[0])
+    return count <= (_LONG_SERIES if between < _FEW_BETWEEN else _SHORT_SERIES)
+
+
+def has_closed_form(laws: Laws) -> bool:
+    """Return whether one formula gives delta: of a single step, Laplace steps, or a sum of few outcomes."""
+    if (len(laws) == 1 and laws[0][1] == 1) or _of_laplace(laws):
+        return True
     steps = discrete(laws)
     if not steps:
         return False
@@ -244,30 +247,19 @@ def _of_three(steps: Discrete) -> bool:
     return len(steps) == 1 and len(steps[0][0].law().atoms) == 3
 
 
-def closed_form(laws: Laws, epsilon: arb, slow: bool = True) -> arb | None:
+def closed_form(laws: Laws, epsilon: arb) -> arb | None:
     """delta(eps) where one formula gives it; None elsewhere."""
-    if not has_closed_form(laws, slow):
+    if not has_closed_form(laws):
         return None
     law, count = laws[0]
     if len(laws) == 1 and count == 1:
         return law.one_step(epsilon)
-    if law.spaced:
-        return repeated(law, count, epsilon)
+    if _of_laplace(laws):
+        return residues(count, 1 / Fraction(law.numbers[0]), epsilon)
     steps = discrete(laws)
     if outcomes(steps) > FEW_OUTCOMES and _of_three(steps):
         return 1 - kept(steps) + three_losses(law.law().atoms, count, epsilon)
     return finite_sum(steps, epsilon)
-
-
-def repeated(step: Step, count: int, epsilon: arb) -> arb | None:
-    """Delta of Laplace steps as a finite sum, eq. (11) or (27); None: there are too many terms."""
-    b = 1 / Fraction(step.numbers[0])
-    if step.rate == 1 and count <= _SERIES:
-        return between.residues(count, b, epsilon)
-    value = between.by_draws(step, count, epsilon)
-    if value is None and step.rate == 1 and count <= between.MOST_TERMS:
-        return between.residues(count, b, epsilon)
-    return value
 
 
 def chernoff(laws: Laws, rules: Rules, tilt: float, epsilon: arb) -> arb:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from flint import arb
@@ -26,12 +26,8 @@ from .closed import (
     places,
     top_outcome,
 )
-from .effort import allowance
-from .far_search import FarSeeker
 from .floats import FloatLaw, FloatLaws, saddle_for_log_delta
-from .mesh import Mesh
-from .mesh_search import Rough, rough
-from .plan import Laws, held_sample, on_grid
+from .plan import Laws, held_sample
 from .proofs import CEILING, CLOSED_FORM, EDGE, Evidence, NoClosedForm, Proof, Reading
 from .search import LatticeSeeker, Seeker, bound
 
@@ -40,8 +36,6 @@ _MOST_NATS = 140.0
 _EDGE_BITS = 256
 _MOST_BITS = 200_000  # of a closed form
 _DROWNED = 12.0  # nats by which less is expected where a value drowned in its errors
-_VALLEY = 40.0  # nats above delta at the saddle: a valley lies between near and far draws
-_SHORT = 0.15  # seconds that a line may take before a split is looked for
 _GIVES_UP = ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError
 """The errors that floats may raise where they have no answer."""
 _NOTHING = Fraction(1, 10**1000)
@@ -52,7 +46,7 @@ _LOOSE, _WIDE = (
 _ROUNDING = 2.0**-30  # of an error's radius
 
 
-Seeks = Seeker | FarSeeker | LatticeSeeker
+Seeks = Seeker | LatticeSeeker
 
 
 class FloatAnswers(Protocol):
@@ -70,59 +64,9 @@ class FloatAnswers(Protocol):
 class ProofDirection:
     """Laws in exact numbers, the same in floats for the search, and what was built from them."""
 
-    def __init__(
-        self,
-        laws: Laws,
-        engine: FloatAnswers | None = None,
-        *,
-        upper: bool = True,
-        meshed: bool = False,
-    ) -> None:
-        """`meshed`: on a grid, also where its laws are known without one."""
-        self._engine, self._upper = engine, upper
-        self._stated = laws if meshed or on_grid(laws) else None
-        self.mesh: Mesh | None = None
-        self._rough: Rough | None = None
-        self.fine = self._stated is None  # whether its laws are its own, or the finest there are
-        if self._stated is None:
-            self._start(laws)
-
-    def settle(self, target: Fraction | None = None, epsilon: Fraction | None = None) -> None:
-        """Put a plan that is known on a grid alone on a coarse one, where this question may start.
-
-        From then on its laws are others, which bound it from one side; `refine` puts it on a finer one.
-        """
-        if self._stated is not None and self._rough is None:
-            log_target = None if target is None else ln(target)
-            self._rough = rough(self._stated, log_target, epsilon)
-            self._put(self._rough.mesh)
-
-    @property
-    def computed(self) -> bool:
-        """Return whether the engine has more digits of a plan than a grid would prove."""
-        solved = None if self.fine else self._asked(lambda engine: engine.log_delta(1.0))
-        return solved is not None and solved.resolved
-
-    def refine(self) -> bool:
-        """Put the plan on a finer grid; whether there was one."""
-        if self._stated is None or self._rough is None or self.fine:
-            return False
-        self.fine = True
-        self._put(self._rough.finer(up=self._upper))
-        return True
-
-    def _put(self, mesh: Mesh) -> None:
-        assert self._stated is not None
-        self.mesh = mesh
-        self._start(mesh.of(self._stated))
-
-    def _start(self, laws: Laws) -> None:
-        self.laws = laws
-        self.__dict__.pop("_float_laws", None)
+    def __init__(self, laws: Laws, engine: FloatAnswers | None = None) -> None:
+        self._engine, self.laws = engine, laws
         self._lattice = self._on_lattice()
-        self._split = _to_split(laws)  # which law has far draws
-        self._split_first = False
-        self._slow = False  # whether a slow closed form is tried too
         self._closed_bits = 0  # what the last closed form took
         self._sought: tuple[tuple[Fraction, float | None], Seeker] | None = None
         self._line: Proof | None = None  # good for epsilons near each other
@@ -161,7 +105,7 @@ class ProofDirection:
     @property
     def closed(self) -> bool:
         """Return whether a closed form gives delta."""
-        return has_closed_form(self.laws, self._slow)
+        return has_closed_form(self.laws)
 
     def _closed(self, epsilon: Fraction, width: float) -> Enclosure:
         """Closed forms, with as much precision as their cancellation takes."""
@@ -189,11 +133,6 @@ class ProofDirection:
         """The evidence of the proof that was read last; empty before any was."""
         return {} if self._proof is None else self._proof.evidence
 
-    def stated_evidence(self) -> dict[str, Any]:
-        """The evidence that was read last, for a certificate: with the grid, where there is one."""
-        mesh = {} if self.mesh is None else {"mesh": self.mesh.to_json()}
-        return dict(self.evidence) | mesh
-
     def terms(self, epsilon: Fraction) -> dict[str, str]:
         """The sum and each error term that was read at this epsilon, as text, for a certificate."""
         (_, terms), proof = self._readings.get(epsilon, ((None, {}), None))
@@ -214,12 +153,6 @@ class ProofDirection:
         reading = self._readings.get(epsilon)
         if reading is not None and reading[0][0].relative_width <= width:
             return self._kept(epsilon, reading)
-        try:
-            return self._enclose(epsilon, width, log_delta)
-        except NotCertified:
-            if self._slow or not has_closed_form(self.laws) or self.closed:
-                raise
-        self._slow = True  # there is a closed form after all
         return self._enclose(epsilon, width, log_delta)
 
     def _enclose(self, epsilon: Fraction, width: float, log_delta: float | None) -> Enclosure:
@@ -232,17 +165,6 @@ class ProofDirection:
                 return enclosure
         if self._lattice is not None:
             return self._by_trials(self._lattice, epsilon, width)
-        if self._split is not None:
-            if not self._split_first:
-                with suppress(NotCertified), allowance(_SHORT):
-                    seeker = self._seeker(epsilon, log_delta)
-                    if seeker.excess < _VALLEY:
-                        return self._by_trials(seeker, epsilon, width)
-            with suppress(NotCertified):
-                far = FarSeeker(self.laws, self._float_laws, self._split, log_delta)
-                enclosure = self._by_trials(far, epsilon, width)
-                self._split_first = True
-                return enclosure
         return self._by_trials(self._seeker(epsilon, log_delta), epsilon, width)
 
     def _seeker(self, epsilon: Fraction, log_delta: float | None) -> Seeker:
@@ -275,7 +197,7 @@ class ProofDirection:
 
     def _built(self, proposals: Iterator[Evidence]) -> Proof:
         """The first proposal that gives a proof."""
-        failure = NotCertified("no split into near and far draws was found: the value is withheld")
+        failure = NotCertified("no contour was found for a proof: the value is withheld")
         for evidence in proposals:
             try:
                 return Proof(self.laws, evidence)
@@ -372,15 +294,13 @@ class ProofDirection:
             slope = (high - low) / (epsilon * rise)
             return slope if 0.0 < slope < math.inf else 1.0 / max(epsilon, 1e-300)
         try:
-            with allowance(math.inf if self._split is None else _SHORT):
-                return self._seeker(Fraction(epsilon), log_target).place.total.c
+            return self._seeker(Fraction(epsilon), log_target).place.total.c
         except _GIVES_UP:
             return 1.0 / max(epsilon, 1e-300)
 
     def steepness(self, guess: float) -> float:
         """A guess of -d log delta/d epsilon, or the tilt of the line last read where they are far apart."""
-        lines = self.evidence.get("lines") or [self.evidence]
-        tilt: float = lines[0].get("contour", {}).get("c", guess)
+        tilt: float = self.evidence.get("contour", {}).get("c", guess)
         return guess if 1.0 / 3.0 < tilt / guess < 3.0 else tilt
 
     def at_most(self, epsilon: Fraction, target: Fraction) -> bool:
@@ -399,25 +319,14 @@ class ProofDirection:
         return True
 
 
-def _to_split(laws: Laws) -> int | None:
-    """The law whose far draws are the rarest; None where no law has any."""
-    hits = [
-        (count * law.rate, k) for k, (law, count) in enumerate(laws) if law.splittable and count > 1
-    ]
-    return min(hits)[1] if hits else None
-
-
 class ReleaseOnSample(ProofDirection):
     """One release on a held sample, or by a coin: what runs is proved at another epsilon, theorem 19."""
 
-    def __init__(
-        self, laws: Laws, engine: FloatAnswers | None = None, *, upper: bool = True
-    ) -> None:
-        super().__init__(laws, engine, upper=upper)
+    def __init__(self, laws: Laws, engine: FloatAnswers | None = None) -> None:
+        super().__init__(laws, engine)
         sample = held_sample(laws)
         assert sample is not None
         self._sample, self._runs = sample, ready(sample.parts)
-        self._slow = True  # what runs looks for a slow closed form itself
 
     def _on_lattice(self) -> None:
         return None
@@ -496,10 +405,8 @@ class ReleaseOnSample(ProofDirection):
         return False
 
 
-def ready(
-    laws: Laws, engine: FloatAnswers | None = None, *, upper: bool = True, meshed: bool = False
-) -> ProofDirection:
-    """One direction of a plan, ready to be asked; `meshed`: on a grid."""
-    if meshed or on_grid(laws) or held_sample(laws) is None:
-        return ProofDirection(laws, engine, upper=upper, meshed=meshed)
-    return ReleaseOnSample(laws, engine, upper=upper)
+def ready(laws: Laws, engine: FloatAnswers | None = None) -> ProofDirection:
+    """One direction of a plan, ready to be asked."""
+    return (
+        ProofDirection(laws, engine) if held_sample(laws) is None else ReleaseOnSample(laws, engine)
+    )

@@ -25,8 +25,6 @@ PIECE = 3e-5
 """Seconds of one piece of a hill that is bounded far out."""
 SEARCH = 3e-3
 """Seconds of one search in floats for a saddle and a step."""
-GRID = 2.0
-"""Seconds that must be left where laws are put on grids: these take one, and mostly more."""
 CHECKED = 300.0
 """Seconds allowed for the check of a whole certificate, whoever wrote it."""
 _LARGEST_TABLE = 2e6  # powers held at once, about 1 GB
@@ -67,12 +65,6 @@ def allowance(seconds: float) -> Iterator[None]:
             outer.left -= seconds - inner.left
 
 
-def insisted() -> bool:
-    """Return whether a proof was asked for by name."""
-    account = _ACCOUNT.get()
-    return account is None or account.allowed >= FORCED
-
-
 def spend(seconds: float) -> None:
     """Charge the allowance before the work is done; raises `TooCostly`.
 
@@ -88,15 +80,6 @@ def spend(seconds: float) -> None:
             f"a proof would take more than about {account.allowed:.2g} s: the value is withheld"
         )
     account.left = left
-
-
-def foresee(seconds: float) -> None:
-    """Raise `TooCostly` where so much more is not allowed, before any of it is done; nothing is charged."""
-    account = _ACCOUNT.get()
-    if account is not None:
-        left = account.left
-        spend(seconds)
-        account.left = left
 
 
 def spend_once(key: Hashable, charge: Callable[[], None]) -> None:
@@ -128,10 +111,6 @@ READ = TermWork(3e-6)
 """A frequency of a line that is read at one epsilon."""
 OUTCOME = TermWork(3e-6, 2.0)
 """A term of a finite sum."""
-CELL = TermWork(7e-6, 4.0)
-"""A cell of a grid, or an atom that is put on it."""
-PRODUCT = TermWork(0.45e-6, 4.0)
-"""A point of a grid in a product of two laws."""
 
 
 def spend_on(work: TermWork, count: float) -> None:

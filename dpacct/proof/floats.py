@@ -14,11 +14,11 @@ from dpacct.pld.stable import Floats
 
 from .balls import precision
 from .effort import spend
-from .far_draws import SharpWindow, Windowed
 from .law import ProofBranch
+from .operated import OperatedBranch
 from .outcomes import Point
 from .plan import Step
-from .rules import View
+from .rules import View, strip_ends
 
 _X, _W = np.polynomial.legendre.leggauss(24)
 _NATS = 60.0  # e^-60 of a peak is negligible
@@ -28,10 +28,6 @@ _MOST_PANELS = 4000
 _MANY_PANELS, _A_PANEL, _TOO_MANY = 20_000, 5e-6, 1_000_000
 _FAR = 5000.0  # deviations of the noise at which a hill is far out
 _BULK = 60.0
-_IN_WINDOW, _BEYOND = (
-    1.5,
-    40.0,
-)  # panels under a window, and how many widths are looked at beyond it
 _SPAN = 3.0  # tilts of one set of nodes, up and down
 _BITS = 96
 _LEVELS, _CLOSER = 120, 0.93  # of an outline, on either side of 0
@@ -64,15 +60,12 @@ class FloatLaw:
                 np.array([float(x.mid()) for x, _ in points]),
                 np.array([float(m.log().mid()) for _, m in points]),
             )
-            branches = [branch for branch in law.branches if not isinstance(branch, Tabled)]
-            self._views = [(View(branch), _level(branch)) for branch in branches]
+            self._operated = [b for b in law.branches if isinstance(b, OperatedBranch)]
+            sampled = [b for b in law.branches if isinstance(b, ProofBranch)]
+            self._views = [(View(branch), _level(branch)) for branch in sampled]
         self.normal = float(step.mu_squared) if step.normal else None
-        self._cut = any(view.sharp or view.window is not None for view, _ in self._views)
-        self._highest = min((_highest(view) for view, _ in self._views), default=math.inf)
         self._ends = 0.0, 0.0
         self._nodes: tuple[Floats, Floats] = self._atoms
-        if self._cut:  # near or far draws, which have the same nodes at any tilt
-            self._ends, self._nodes = (0.0, math.inf), self._of_tilts(np.ones(1))
 
     def nodes(self, tilts: Floats) -> tuple[Floats, Floats]:
         """(losses, log weights) that are good for these tilts."""
@@ -92,6 +85,7 @@ class FloatLaw:
 
     def _of_tilts(self, tilts: Floats) -> tuple[Floats, Floats]:
         parts = [self._atoms, *(self._panels(view, level, tilts) for view, level in self._views)]
+        parts += [_operated(branch, tilts) for branch in self._operated]
         losses, weights = (np.concatenate(column) for column in zip(*parts, strict=True))
         return losses, weights
 
@@ -101,7 +95,7 @@ class FloatLaw:
         edges = self._edges(view, powers, width)
         places = np.concatenate((edges[:, 0], edges.mean(axis=1), edges[:, 1]))
         kept = np.ones(len(edges), dtype=bool)
-        if len(edges) > 8 and not self._cut:  # what no tilt in use sees is left out
+        if len(edges) > 8:  # what no tilt in use sees is left out
             seen = np.multiply.outer(powers, view.log_r(places)) + view.density(places)
             near = (seen - seen.max(axis=1, keepdims=True)).max(axis=0) > -_NATS
             kept = near.reshape(3, -1).any(axis=0)
@@ -117,9 +111,6 @@ class FloatLaw:
     def _edges(self, view: View, powers: Floats, width: float) -> Floats:
         """Panels, a row of two ends each, of the places that may matter."""
         first, last = view.start, view.end
-        if view.window is not None:
-            low, high = first if first is not None else -_EDGE, _last_seen(view.window)
-            return _cut(low, high, min(width, _IN_WINDOW))
         if not view.normal:
             assert first is not None and last is not None
             return _cut(first, last, width)
@@ -145,8 +136,7 @@ class FloatLaw:
         losses, weights = self.nodes(cs)
         terms = np.multiply.outer(cs, losses) + weights
         top = terms.max(axis=1)
-        values = top + np.log(np.exp(terms - top[:, None]).sum(axis=1))
-        return np.where(cs > self._highest, np.inf, values)
+        return np.asarray(top + np.log(np.exp(terms - top[:, None]).sum(axis=1)))
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """log M, and the mean and variance of the tilted loss."""
@@ -161,32 +151,20 @@ class FloatLaw:
         centred = losses - mean
         return top + math.log(whole), mean, float(p @ (centred * centred)) / whole
 
-    def decays(self, c: float, t: Floats) -> Floats:
-        """-log |M(c + it)/M(c)| at some frequencies."""
-        losses, weights = self.nodes(np.array([c]))
-        terms = c * losses + weights
-        p = np.exp(terms - terms.max())
-        size = np.abs(np.exp(1j * np.multiply.outer(t, losses)) @ p) / p.sum()
-        return np.asarray(-np.log(np.maximum(size, 1e-300)))
-
     @property
     def node_count(self) -> int:
         """Nodes in use."""
         return self._nodes[0].size
 
 
-def _last_seen(window: SharpWindow) -> float:
-    """The last place of a window's nodes: a large tilt may raise a hill far beyond its end."""
-    return window.end + _BEYOND * window.width + 30.0
-
-
-def _highest(view: View) -> float:
-    """The largest tilt whose hill under a window is among the nodes; any, where there is no window."""
-    window = view.window
-    if window is None:
-        return math.inf
-    square, end = window.width**2, window.end if view.far else window.near
-    return ((_last_seen(window) - 3.0) * (1.0 + square) - end) / (view.mu * square) - 1.0
+def _operated(branch: OperatedBranch, tilts: Floats) -> tuple[Floats, Floats]:
+    """Nodes of a branch after any operators: (losses, log weights)."""
+    low, high = strip_ends(branch, tilts, _NATS)
+    floats = branch.floats
+    edges = _cut(low, high, min(1.0, 2.4 * floats.square**-0.5 if floats.square else 1.0))
+    half = 0.5 * (edges[:, 1] - edges[:, 0])[:, None]
+    loss, log_q = floats.at((edges[:, :1] + half * (1.0 + _X)).ravel())
+    return loss, log_q + loss + np.log(half * _W).ravel()
 
 
 def _cut(low: float, high: float, width: float) -> Floats:
@@ -206,8 +184,7 @@ def _spread(peaks: Floats) -> Floats:
 def _level(branch: ProofBranch) -> float:
     """log of the Q-density of x, less what `View.density` has of it."""
     view = View(branch)
-    weight = branch.weight.base if isinstance(branch.weight, Windowed) else branch.weight
-    centre = weight(view.centre)
+    centre = branch.weight(view.centre)
     return float(centre.mid()) + math.log(view.mu)
 
 

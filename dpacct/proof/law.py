@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from flint import arb, ctx
 
 from dpacct.pld.loss import LossDistribution, Tabled
+from dpacct.pld.operators import Exchanged, Operator, Reversed
 
-from .balls import demand
+from .balls import ball, demand
+from .operated import BALLS, OperatedBranch
 from .outcomes import Point, stick
 
 _FAR_OUT = 200.0
@@ -50,19 +52,6 @@ def mills_ratio(x: arb) -> arb:
         falling = bool(abs(following) < abs(term))
         term = following
     return total + term.union(arb(0))
-
-
-class Shape(Protocol):
-    """W: concave on the axis, Re W(x + iy) <= W(x) + growth y^2."""
-
-    @property
-    def growth(self) -> arb:
-        """The rate at which it may grow off the axis."""
-        ...
-
-    def __call__(self, z: Any) -> Any:
-        """W(z), real or complex."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -118,7 +107,7 @@ class ProofBranch:
 
     start: arb | None
     end: arb | None
-    weight: Shape
+    weight: Weight
     rate: arb | None = None
     favoured: bool = True
 
@@ -129,7 +118,6 @@ class ProofBranch:
 
     def mass(self, low: arb | None, high: arb | None, power: int) -> arb:
         """int e^{W + power z} dz over part of the branch, in closed form."""
-        assert isinstance(self.weight, Weight)
         return self.weight.mass(low, high, power)
 
     def log_r(self, z: arb) -> arb:
@@ -208,7 +196,7 @@ class Law:
     """One step in one direction: P-masses of finite losses, and what only P or only Q yields."""
 
     atoms: tuple[Point, ...] = ()
-    branches: tuple[ProofBranch, ...] = ()
+    branches: tuple[Any, ...] = ()  # ProofBranch, OperatedBranch, or Tabled
     infinite: arb = _NOTHING
     lost: arb = _NOTHING
 
@@ -220,7 +208,7 @@ class Law:
     def ceiling(self) -> arb:
         """The largest finite loss, possibly +infinity."""
         losses = [loss for loss, _ in self.atoms] + [branch.largest() for branch in self.branches]
-        largest = losses[0]
+        largest: arb = losses[0]
         for loss in losses[1:]:
             largest = loss if loss > largest else largest if loss <= largest else loss.max(largest)
         return largest
@@ -281,6 +269,52 @@ def add(base: Law, rate: arb) -> Law:
         atoms.append((-(-rate).log1p(), base.lost))
     branches = tuple(replace(branch, rate=rate, favoured=False) for branch in base.branches)
     return Law(tuple(atoms), branches, arb(0), rate * base.infinite)
+
+
+@dataclass(frozen=True)
+class Through:
+    """The pair after any operator, of which it needs nothing but the statement."""
+
+    operator: Operator
+
+    def __call__(self, base: Law, rate: arb) -> Law:
+        """The law in balls."""
+        return through(base, self.operator)
+
+
+def through(base: Law, operator: Operator) -> Law:
+    """A law after an operator; nothing may be infinite or lost."""
+    demand(base.infinite.is_zero() and base.lost.is_zero(), "this operator on open failures")
+    atoms = [operator.apply(x, m.log() - x, BALLS) for x, m in base.atoms]
+    branches = []
+    for b in base.branches:
+        demand(b.rate is None and b.favoured, "an operator on a law that is sampled")
+        branches.append(OperatedBranch(b.start, b.end, b.weight, operator.after(())))
+    return Law(tuple((x, (x + log_q).exp()) for x, log_q in atoms), tuple(branches))
+
+
+@dataclass(frozen=True)
+class OneForAnother:
+    """One record exchanged for another, of the pair (with a record, without)."""
+
+    operator: Exchanged
+
+    def __call__(self, base: Law, rate: arb) -> Law:
+        """The law in balls."""
+        if self.operator.turn:
+            return through(base, self.operator)
+        least = -ball(self.operator.level)
+        top = tuple((x, m) for x, m in base.atoms if x > least)
+        half = through(Law(top, base.branches), self.operator)
+        atoms = [*half.atoms, *((-x, m * (-x).exp()) for x, m in half.atoms)]
+        if (
+            not base.branches
+        ):  # at 0 both records have their least loss: what is on neither side of it
+            beside = 1 - 2 * sum((m * (-x).exp() for x, m in top), arb(0))
+            still = self.operator.favoured.apply(least, arb(0), BALLS)[0]
+            atoms.append((arb(0), beside * still.exp()))
+        turned = [replace(b, chain=Reversed().after(b.chain)) for b in half.branches]
+        return Law(tuple(atoms), (*half.branches, *turned))
 
 
 def back(base: Law, rate: arb) -> Law:

@@ -26,7 +26,8 @@ from dpacct.pld.stable import Floats
 from .balls import demand, spread
 from .effort import PIECE, spend
 from .law import Law, ProofBranch
-from .rule import LineRule, PanelRule, PointRow, QuadratureRule
+from .operated import Box, OperatedBranch, exponents
+from .rule import LineRule, PanelRule, PointRow, QuadratureRule, StripRule
 
 _MOST_PIECES = 20_000
 # sinc falls from 1 to sinc(2.5) = 0.239 on [0, 2.5]; beyond, |sinc| stays below that, and below 1/u
@@ -194,8 +195,11 @@ class ProofMoments:
         self.law, self.rule, self.c = law, rule, c
         self.losses = [acb(loss) for loss, _ in law.atoms]
         self.log_weights = [acb(mass.log()) for _, mass in law.atoms]
-        for branch, chosen in zip(law.branches, rule.branches, strict=True):
-            if isinstance(chosen.nodes, LineRule):
+        self._boxes: dict[int, list[list[Box]]] = {}
+        for k, (branch, chosen) in enumerate(zip(law.branches, rule.branches, strict=True)):
+            if isinstance(chosen.nodes, StripRule):
+                self._strips(k, branch, chosen.nodes)
+            elif isinstance(chosen.nodes, LineRule):
                 self._line(branch, chosen.nodes)
             else:
                 self._panels(branch, chosen.nodes)
@@ -228,13 +232,25 @@ class ProofMoments:
                 self.losses.append(acb(log_r if branch.favoured else -log_r))
                 self.log_weights.append(acb(weight + log_r if branch.favoured else weight))
 
+    def _strips(self, k: int, branch: OperatedBranch, rule: StripRule) -> None:
+        panels = strips_of(branch, rule)
+        self._boxes[k] = [branch.boxes(middle, half, arb(rule.rho)) for middle, half in panels]
+        for middle, half in panels:
+            for x, w in _legendre(rule.nodes, ctx.prec):
+                loss, log_q = branch.at(middle + half * x)
+                self.losses.append(acb(loss))
+                self.log_weights.append(acb(log_q + loss + (half * w).log()))
+
     # --- errors: |sum - M(y + it)| <= relative M(y) + absolute for the frequencies in use
 
     def slack(self, y: arb, frequency: arb = _NOTHING) -> tuple[arb, arb]:
         """(relative, absolute) error of all rules at a real tilt y, up to this frequency."""
         relative, absolute = arb(0), arb(0)
-        for branch, chosen in zip(self.law.branches, self.rule.branches, strict=True):
-            if isinstance(chosen.nodes, LineRule):
+        chosen_rules = zip(self.law.branches, self.rule.branches, strict=True)
+        for k, (branch, chosen) in enumerate(chosen_rules):
+            if isinstance(chosen.nodes, StripRule):
+                absolute += self.strip_error(k, branch, chosen.nodes, y, frequency)
+            elif isinstance(chosen.nodes, LineRule):
                 more, flat = self.step_error(branch, chosen.nodes, y)
                 relative += more
                 absolute += flat + self.cut(branch, chosen.nodes, y)
@@ -284,6 +300,20 @@ class ProofMoments:
         total *= arb(64) / 15 * rho ** (-2 * rule.nodes) / (1 - rho ** (-2))
         if branch.end is None:
             total += beyond(branch, branch.power(y), arb(rule.end), 1)
+        return total
+
+    def strip_error(
+        self, k: int, branch: OperatedBranch, rule: StripRule, y: arb, frequency: arb = _NOTHING
+    ) -> arb:
+        """Eq. (12) with the integrand bounded on boxes, and theorem 20 beyond infinite ends."""
+        rho, total, panels = arb(rule.rho), arb(0), strips_of(branch, rule)
+        for (_, half), boxes in zip(panels, self._boxes[k], strict=True):
+            total += half * exponents(boxes, y, frequency).exp()
+        total *= arb(64) / 15 * rho ** (-2 * rule.nodes) / (1 - rho ** (-2))
+        if branch.start is None:
+            total += branch.beyond(y + 1, arb(rule.edges[0]), -1)
+        if branch.end is None:
+            total += branch.beyond(y + 1, arb(rule.edges[-1]), 1)
         return total
 
     # --- moments
@@ -398,9 +428,12 @@ class ProofMoments:
         W - z is concave and log r convex: kappa > 0 takes the tangent of log r at the middle of the cell, so
         that what is left is concave, and a concave function is least at an end.
         """
-        kappa, points = self._kappa(branch), grid.points()
+        points = grid.points()
         if start is not None:
             points[0] = start
+        if isinstance(branch, OperatedBranch):
+            return self._operated_staircase(branch, points)
+        kappa = self._kappa(branch)
         base = (self.at_c * branch.share).log()
         values = [branch.log_r(x) for x in points]
         level = [branch.weight(x) - x - base for x in points]
@@ -418,8 +451,22 @@ class ProofMoments:
             return values, heights
         return [-value for value in reversed(values)], heights[::-1]
 
+    def _operated_staircase(
+        self, branch: OperatedBranch, points: list[arb]
+    ) -> tuple[list[arb], list[arb]]:
+        """The density e^{V + (c+1) L} / |dL/dz| over M(c), at least its least value on each cell's ball."""
+        edges, heights, power = [branch.at(z)[0] for z in points], [], self.c + 1
+        log_c = self.at_c.log()
+        for k, (a, b) in enumerate(pairwise(points)):
+            _, log_q = branch.at(a.union(b))
+            least = edges[k].min(edges[k + 1])  # L is monotone
+            size = log_q + power * least - branch.steep(a.union(b)).log() - log_c
+            height = size.lower().exp().lower()
+            heights.append(height if height.is_finite() else arb(0))
+        return (edges, heights) if branch.sign > 0.0 else (edges[::-1], heights[::-1])
+
     def damped(self, t: arb) -> arb:
-        """Eq. (8), (23): |M(c + it)| <= int |e^W r^..| e^{-t arg r} on the line Im z = lift, by cells."""
+        """Eq. (8): |M(c + it)| <= int |e^W r^..| e^{-t arg r} on the line Im z = lift, by cells."""
         masses, angles, outside = self._damping
         total = outside
         for mass, angle in zip(masses, angles, strict=True):
@@ -463,6 +510,15 @@ def panels_of(branch: ProofBranch, rule: PanelRule) -> list[tuple[arb, arb]]:
     end = arb(rule.end) if branch.end is None else branch.end
     half = (end - branch.start) / (2 * rule.panels)
     return [(branch.start + (2 * j + 1) * half, half) for j in range(rule.panels)]
+
+
+def strips_of(branch: OperatedBranch, rule: StripRule) -> list[tuple[arb, arb]]:
+    """(middle, half width) of each panel; finite ends of the branch are its own."""
+    edges = [arb(edge) for edge in rule.edges]
+    edges[0] = edges[0] if branch.start is None else branch.start
+    edges[-1] = edges[-1] if branch.end is None else branch.end
+    demand(all(bool(a < b) for a, b in pairwise(edges)), "edges beyond the branch's ends")
+    return [((a + b) / 2, (b - a) / 2) for a, b in pairwise(edges)]
 
 
 def _padded(points: Sequence[arb], width: arb) -> list[arb]:

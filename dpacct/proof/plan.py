@@ -17,13 +17,14 @@ from dpacct.errors import Unsupported
 from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
 from dpacct.plan.node import Leaf, Node
 from dpacct.plan.samplers.sampled import NestedRelease, SampledRelease
-from dpacct.pld.loss import LossDistribution, laplace, normal
+from dpacct.pld.loss import LossDistribution, normal
+from dpacct.pld.operators import exchanged_coins
 from dpacct.pld.pair import Stated, StatedPairs
 from dpacct.vocabulary import Adjacency
 
 from .balls import ball, demand
 from .effort import spend
-from .law import Law, add, back, coin, exchange, plain, read, remove
+from .law import Law, OneForAnother, add, back, coin, exchange, plain, read, remove
 from .moments import NormalProofMoments, ProofMoments
 from .outcomes import Point, count_outcomes, folded
 from .rule import QuadratureRule
@@ -62,17 +63,7 @@ class Step:
     @property
     def normal(self) -> bool:
         """Return whether it is an unsampled Gaussian step, whose moments are closed."""
-        return self.stated is normal and self.rate == 1
-
-    @property
-    def spaced(self) -> bool:
-        """Return whether it is a Laplace step: atoms at both ends, or at 0, and a density between them."""
-        return self.stated is laplace
-
-    @property
-    def splittable(self) -> bool:
-        """Return whether it has near and far draws: Gaussian noise, in the direction that favours P."""
-        return self.stated is normal and self.sampled in (remove, exchange) and self.rate < 1
+        return self.stated is normal and self.sampled is plain
 
     @property
     def symmetric(self) -> bool:
@@ -179,13 +170,17 @@ def _apart(step: Step) -> bool:
     return step.tabled or (isinstance(step, NestedPlan) and not step.listed)
 
 
-def on_grid(laws: Laws) -> bool:
-    """Return whether the sum of some laws is known on a grid alone."""
-    held = held_sample(laws)
-    if held is not None:
-        return on_grid(held.parts)
+def _check_known(laws: Laws) -> None:
+    """Raise `Unsupported` for a sum of which some law is known only by what lies beyond a level."""
+    sample = held_sample(laws)
+    if sample is not None:
+        _check_known(sample.parts)
+        return
     alone = sum(count for _, count in laws) == 1
-    return any(_apart(step) and not (step.tabled and alone) for step, _ in laws)
+    for step, _ in laws:
+        if _apart(step) and not (step.tabled and alone):
+            message = "method 'certified' has no proof for a sum of losses that are no formula each"
+            raise Unsupported(f"{message}; method 'exact' has a bracket", argument="method")
 
 
 def held_sample(laws: Laws) -> NestedPlan | None:
@@ -244,11 +239,11 @@ def _exchanged(pair: Stated, rate: Fraction, realised: Stated) -> BallPairs:
 def _poisson(pair: Stated, rate: Fraction, adjacency: Adjacency) -> BallPairs:
     """One release on a Poisson sample."""
     if adjacency is Adjacency.REPLACE_ONE:
-        if pair.near is not None and pair.near.facing is not None:
-            message = (
-                "method 'certified' has no proof of one record exchanged under Poisson sampling"
-            )
-            raise Unsupported(message, argument="method")
+        facing = None if pair.near is None else pair.near.facing
+        if pair.near is not None and facing is not None and rate < 1:
+            operator = exchanged_coins(rate, facing.turn, facing.level)
+            step = replace(Step.of(pair.near), sampled=OneForAnother(operator), rate=rate)
+            return BallPairs((step,))
         return _exchanged(pair, rate, pair.near or pair)
     lower = None if pair.below is None else _both(pair.below, rate)
     return BallPairs(_both(pair, rate), lower)
@@ -346,9 +341,12 @@ def read_plan(node: Node, adjacency: Adjacency) -> Sides:
             message = "method 'certified' has no proof for choices that may depend on earlier ones"
             raise Unsupported(f"{message}: {leaf!r:.80} repeated", argument="method")
     upper = _directions([(pair.upper, count) for pair, count in leaves])
-    if all(pair.lower is None for pair, _ in leaves) and not any(map(on_grid, upper)):
-        return Sides(upper, None)
-    return Sides(upper, _directions([(pair.lower or pair.upper, count) for pair, count in leaves]))
+    lower = None
+    if any(pair.lower is not None for pair, _ in leaves):
+        lower = _directions([(pair.lower or pair.upper, count) for pair, count in leaves])
+    for laws in (*upper, *(lower or ())):
+        _check_known(laws)
+    return Sides(upper, lower)
 
 
 def _directions(steps: Sequence[tuple[tuple[Step, ...], int]]) -> tuple[Laws, ...]:

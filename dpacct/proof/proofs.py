@@ -26,13 +26,12 @@ from .closed import (
     top_outcome,
 )
 from .effort import CLOSED, PERIOD, READ, RULE, spend, spend_on, spend_on_line
-from .far_draws import FarDraws, SharpWindow, Split
 from .line import Contour, LessAtoms, TabulatedLine, Terms, prepared
 from .plan import Laws, NestedPlan, held_sample
 from .rule import Rules, rules_from_json
 
 CEILING, CLOSED_FORM, EDGE, BOUND = "ceiling", "closed", "largest loss", "moment bound"
-LATTICE, LINE, LESS_ATOMS, FAR = "lattice", "contour", "contour less atoms", "contours by far draws"
+LATTICE, LINE, LESS_ATOMS = "lattice", "contour", "contour less atoms"
 HELD = "held sample"
 _MOST_BITS = 400_000
 
@@ -102,9 +101,6 @@ def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
         case "contour" | "contour less atoms":
             line = _line(laws, evidence)
             return lambda e: _read(line, e, failing)
-        case "contours by far draws":
-            draws = _far_draws(laws, evidence)
-            return lambda e: _read(draws, e, failing)
     raise InvalidArgument(f"no proof of form {evidence['form']!r}", argument="certificate")
 
 
@@ -153,19 +149,7 @@ def _line(laws: Laws, evidence: Evidence) -> TabulatedLine:
     return (LessAtoms if evidence.get("form") == LESS_ATOMS else TabulatedLine)(steps, contour)
 
 
-def _far_draws(laws: Laws, evidence: Evidence) -> FarDraws:
-    demand(whole(evidence["which"], 0, len(laws) - 1), "a law that the plan has not")
-    split = Split(laws, evidence["which"], SharpWindow(**evidence["window"]))
-    fars = [row["far"] for row in (*evidence["lines"], *evidence["bounds"])]
-    demand(all(whole(far, 0) for far in fars) and len({*fars}) == len(fars), "these far draws")
-    lines = {row["far"]: _line(split.pieces(row["far"]), row) for row in evidence["lines"]}
-    bounds = {row["far"]: _tilted(row) for row in evidence["bounds"]}
-    return FarDraws(split, lines, bounds, _tilted(evidence["rest"]))
-
-
-def _read(
-    proof: TabulatedLine | TabulatedPeriod | FarDraws, epsilon: arb, failing: arb = _NONE
-) -> Reading:
+def _read(proof: TabulatedLine | TabulatedPeriod, epsilon: arb, failing: arb = _NONE) -> Reading:
     spend_on(READ, proof.node_count)
     terms = proof.terms(epsilon)
     return Enclosure.of(failing + proof.delta(epsilon, terms)), terms

@@ -11,6 +11,7 @@ from flint import arb
 
 from .balls import MOST_TERMS, demand, positive, real, whole
 from .law import ProofBranch
+from .operated import OperatedBranch
 
 MOST_NODES = 5000
 
@@ -86,10 +87,33 @@ class PanelRule:
 
 
 @dataclass(frozen=True)
+class StripRule:
+    """Gauss-Legendre panels between rising edges, for a branch after any operators (theorem 20)."""
+
+    edges: tuple[float, ...]
+    nodes: int
+    rho: float
+
+    def __post_init__(self) -> None:
+        """Refuse what theorem 20 does not cover; raises `Unsound`."""
+        demand(2 <= len(self.edges) <= MOST_TERMS, "this number of panels")
+        demand(all(map(real, self.edges)), "an edge that is no number")
+        ends = zip(self.edges, self.edges[1:], strict=False)
+        demand(all(a < b for a, b in ends), "edges that do not rise")
+        demand(whole(self.nodes, 2, MOST_NODES), "this number of nodes")
+        demand(real(self.rho) and self.rho > 1, "an ellipse that holds no panel")
+
+    @property
+    def size(self) -> int:
+        """The number of nodes."""
+        return (len(self.edges) - 1) * self.nodes
+
+
+@dataclass(frozen=True)
 class BranchRule:
     """The nodes of one branch, and the cells of the layers below its density."""
 
-    nodes: LineRule | PanelRule
+    nodes: LineRule | PanelRule | StripRule
     cells: tuple[PointRow, ...]
 
     def __post_init__(self) -> None:
@@ -119,7 +143,7 @@ class QuadratureRule:
             grid.count for grid in cells
         )
 
-    def fits(self, branches: Sequence[ProofBranch]) -> bool:
+    def fits(self, branches: Sequence[ProofBranch | OperatedBranch]) -> bool:
         """Return whether every branch has nodes of its kind, from its start on, and cells within its ends."""
         if len(branches) != len(self.branches):
             return False
@@ -144,19 +168,28 @@ class QuadratureRule:
         """Read what `to_json` wrote; raises where that is no rule."""
         branches = []
         for row in fields["branches"]:
-            kind = LineRule if "shift" in row["nodes"] else PanelRule
             cells = tuple(PointRow(**cells) for cells in row["cells"])
-            branches.append(BranchRule(kind(**row["nodes"]), cells))
+            branches.append(BranchRule(_nodes(dict(row["nodes"])), cells))
         damped = tuple(PointRow(**cells) for cells in fields["damped"])
         return cls(tuple(branches), fields["lift"], damped)
 
 
-def _fits(branch: ProofBranch, rule: BranchRule) -> bool:
+def _nodes(fields: dict[str, Any]) -> LineRule | PanelRule | StripRule:
+    """The nodes of one branch, read from JSON."""
+    if "edges" in fields:
+        return StripRule(**(fields | {"edges": tuple(fields["edges"])}))
+    return (LineRule if "shift" in fields else PanelRule)(**fields)
+
+
+def _fits(branch: ProofBranch | OperatedBranch, rule: BranchRule) -> bool:
     within = all(
         (branch.start is None or arb(cells.start) >= branch.start)
         and (branch.end is None or cells.points()[-1] <= branch.end)
         for cells in rule.cells
     )
+    if isinstance(branch, OperatedBranch) or isinstance(rule.nodes, StripRule):
+        # finite ends of the branch stand for the outermost edges
+        return within and isinstance(branch, OperatedBranch) and isinstance(rule.nodes, StripRule)
     if isinstance(rule.nodes, LineRule):
         return within and branch.start is None and branch.end is None
     if branch.start is None:
@@ -167,7 +200,9 @@ def _fits(branch: ProofBranch, rule: BranchRule) -> bool:
 
 def has_panels(rule: QuadratureRule | None) -> bool:
     """Return whether some branch is cut into panels, whose error grows with the frequency."""
-    return rule is not None and any(isinstance(branch.nodes, PanelRule) for branch in rule.branches)
+    return rule is not None and any(
+        isinstance(branch.nodes, PanelRule | StripRule) for branch in rule.branches
+    )
 
 
 Rules = Sequence[QuadratureRule | None]

@@ -14,18 +14,15 @@ import numpy as np
 from dpacct.errors import NotCertified
 from dpacct.pld.stable import Floats
 
-from .far_draws import SharpWindow, Windowed
-from .law import ProofBranch, Weight
+from .law import ProofBranch
+from .operated import OperatedBranch
 from .plan import Step
-from .rule import BranchRule, LineRule, PanelRule, PointRow, QuadratureRule
+from .rule import BranchRule, LineRule, PanelRule, PointRow, QuadratureRule, StripRule
 
 _CELLS = 48
-_FINE_CELLS = 240
 _DAMPED_CELLS = 360
-_FAR_CELLS = 120
 _FEW_STEPS = 80
 _ROUGH = 8.0  # nats of accuracy of a step, beyond those that its repetitions take
-_WIDEST = 2.4  # half width of a panel, in widths of a window
 MOST_INNER = 60_000
 RHO = 4.0
 _TALL, _WIDE = 0.5 * (RHO - 1.0 / RHO), 0.5 * (RHO + 1.0 / RHO)
@@ -48,9 +45,7 @@ class View:
     """A branch in floats."""
 
     def __init__(self, branch: ProofBranch) -> None:
-        shape = branch.weight if isinstance(branch.weight, Windowed) else None
-        weight = branch.weight if shape is None else shape.base
-        assert isinstance(weight, Weight)
+        weight = branch.weight
         square = float(weight.square.mid())
         self.normal = square > 0.0
         self.mu = (2.0 * square) ** -0.5 if self.normal else 1.0
@@ -59,12 +54,6 @@ class View:
         self.favoured = branch.favoured
         self.start = None if branch.start is None else self.place(float(branch.start.mid()))
         self.end = None if branch.end is None else self.place(float(branch.end.mid()))
-        self.sharp = self.normal and self.end is not None  # near draws alone
-        self.window, self.far = None, shape is not None and shape.far
-        if shape is not None:
-            near, end = (self.place(float(z.mid())) for z in (shape.near, shape.end))
-            self.window = SharpWindow(near, end, float(shape.width.mid()) / self.mu)
-        self.growth = 1.0 if self.window is None else 1.0 + self.window.width**-2
 
     def place(self, z: float) -> float:
         """x of a plain loss."""
@@ -83,8 +72,7 @@ class View:
 
     def density(self, x: Floats) -> Floats:
         """W, up to a constant."""
-        value = -0.5 * x * x if self.normal else -0.5 * x
-        return value if self.window is None else value + _log_window(self.window, self.far, x)
+        return -0.5 * x * x if self.normal else -0.5 * x
 
     def powers(self, wanted: Wanted) -> list[float]:
         """kappa at the three tilts."""
@@ -98,22 +86,14 @@ class View:
         return PointRow(low + hair, (high - low - 2.0 * hair) / count, count)
 
 
-def _log_window(window: SharpWindow, far: bool, x: Floats) -> Floats:
-    from scipy.special import log_ndtr
-
-    near = log_ndtr((window.near - x) / window.width)
-    if not far:
-        return np.asarray(near)
-    rising = log_ndtr((x - window.near) / window.width)
-    falling = log_ndtr((window.end - x) / window.width)
-    return np.asarray(np.minimum(rising, falling))
-
-
 def propose_rule(law: Step, wanted: Wanted) -> tuple[QuadratureRule | None, float]:
     """A rule for the law, and the nats that its own cancellation costs; None: nothing to choose."""
     if law.normal:
         return None, 0.0
-    views = [View(branch) for branch in law.law().branches]
+    branches = law.law().branches
+    if any(isinstance(branch, OperatedBranch) for branch in branches):
+        return QuadratureRule(tuple(_strips(branch, wanted) for branch in branches)), 0.0
+    views = [View(branch) for branch in branches]
     chosen = [_branch_rule(view, wanted) for view in views]
     lift = max((nats for _, nats in chosen), default=0.0)
     shift, damped = 0.0, []
@@ -137,7 +117,7 @@ def _branch_rule(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
 
 def _line(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
     shift, step = _shift_and_step(view, wanted)
-    lift = 0.5 * shift * shift * view.growth
+    lift = 0.5 * shift * shift
     depth = wanted.nats + lift + 4.0
     powers = view.powers(wanted)
     x = _axis(view, powers, depth)
@@ -153,9 +133,6 @@ def _line(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
             value_seen = density + power * np.maximum(log_r + dip, least) - 4.0
         kept |= np.maximum(value, value_seen) > value.max() - depth
     low, high = min(float(x[kept][0]), -1.0), max(float(x[kept][-1]), 1.0)
-    if view.far and view.window is not None:
-        # left of it the window must fall faster than the noise grows
-        low = min(float(x[kept][0]), view.window.near / view.growth / view.window.width**2 - 0.1)
     step_z = step * view.mu
     first = math.floor(view.loss(low) / step_z) - 2
     last = math.ceil(view.loss(high) / step_z) + 2
@@ -163,18 +140,18 @@ def _line(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
         raise NotCertified(f"the inner rule needs {last - first} nodes: the value is withheld")
     value = powers[1] * log_r + density
     # a rare hit counts T times, so the layers look for it where it is T times smaller
-    body = value > value.max() - 10.0 - (0.0 if view.far else math.log(wanted.steps))
+    body = value > value.max() - 10.0 - math.log(wanted.steps)
     nodes = LineRule(shift * view.mu, step_z, first, last)
     return BranchRule(nodes, segments(view, x, body)), lift
 
 
 def _shift_and_step(view: View, wanted: Wanted) -> tuple[float, float]:
-    """The shift whose strip allows the largest step, eq. (4), (21)."""
+    """The shift whose strip allows the largest step, eq. (4)."""
     shifts = 0.49 * math.pi / view.mu * np.linspace(0.02, 1.0, 60)
     if view.rate == 1.0:
         shifts = np.linspace(0.1, 6.0, 60)
     shifts = np.minimum(shifts, 6.0)
-    nats = wanted.nats + 1.0 + 2.0 * shifts * shifts * view.growth
+    nats = wanted.nats + 1.0 + 2.0 * shifts * shifts
     if not view.favoured and view.rate < 1.0:
         growth = -wanted.high * np.log(np.cos(shifts * view.mu))
         right = 2.0 * shifts * view.mu < 1.57
@@ -189,18 +166,9 @@ def _shift_and_step(view: View, wanted: Wanted) -> tuple[float, float]:
 def _axis(view: View, powers: list[float], depth: float) -> Floats:
     """Places that are looked at."""
     edge = math.sqrt(2.0 * depth) + 2.0
-    if view.window is None:
-        if view.favoured:
-            return scan(-edge, powers[-1] * view.mu + edge)
-        return scan(min(-edge, powers[-1] * view.mu) - edge, edge)
-    window, reach = view.window, math.sqrt(2.0 * depth)
-    edge = window.end if view.far else window.near
-    hill = (powers[-1] * view.mu * window.width**2 + edge) / (1.0 + window.width**2)
-    low = min(-8.0 - reach, -12.0)
-    high = max(window.end + window.width * (reach + 40.0), hill + reach * window.width + 2.0)
-    if high - low > 400.0:
-        raise NotCertified("a window lets far draws through: the value is withheld")
-    return np.arange(low, high, 0.04)
+    if view.favoured:
+        return scan(-edge, powers[-1] * view.mu + edge)
+    return scan(min(-edge, powers[-1] * view.mu) - edge, edge)
 
 
 def _hill_margin(x: Floats, power: float, mu: float) -> Floats:
@@ -236,46 +204,28 @@ def segments(
 
 
 def _damping(view: View, wanted: Wanted) -> tuple[float, PointRow | None]:
-    """A shift and cells for the damped bound, eq. (8): few steps, or far draws, of which there are few."""
-    limit = 1.4 / view.mu if view.rate < 1.0 else math.inf
-    power = view.powers(wanted)[1]
-    if view.far and view.window is not None:
-        shift = min(math.sqrt(2.0 * (wanted.nats + 8.0) / (wanted.steps * view.growth)), limit)
-        depth, count = wanted.nats + 8.0 + 0.5 * shift**2 * view.growth, _FAR_CELLS
-    elif view.window is None and wanted.steps <= _FEW_STEPS:
-        shift = min(1.2 / view.mu, 3.0)
-        depth, count = wanted.outer_nats + 10.0, _DAMPED_CELLS
-    else:
+    """A shift and cells for the damped bound, eq. (8), of few steps."""
+    if wanted.steps > _FEW_STEPS:
         return 0.0, None
-    x = _axis(view, view.powers(wanted), depth)
+    power, shift = view.powers(wanted)[1], min(1.2 / view.mu, 3.0)
+    x = _axis(view, view.powers(wanted), wanted.outer_nats + 10.0)
     value = power * view.log_r(x) + view.density(x)
-    wide = x[value > value.max() - depth]
-    start, end = float(wide[0]), float(wide[-1])
-    if view.window is None:
-        start, end = min(start, -3.0), max(end, power * view.mu + 3.0, 3.0)
-    else:
-        edge = view.window.near / view.growth / view.window.width**2 - 0.1
-        start, end = min(start, edge), end + 0.1
-    return shift * view.mu, view.grid(start, end, count)
+    wide = x[value > value.max() - wanted.outer_nats - 10.0]
+    start, end = min(float(wide[0]), -3.0), max(float(wide[-1]), power * view.mu + 3.0, 3.0)
+    return shift * view.mu, view.grid(start, end, _DAMPED_CELLS)
 
 
 # --- half-lines and intervals
 
 
-def panel_counts(
-    view: View, ends: tuple[float, float], wanted: Wanted, steep: float = 0.0
-) -> tuple[int, int]:
-    """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12).
-
-    `steep`: a slope of W that a window adds, against which r may grow.
-    """
+def panel_counts(view: View, ends: tuple[float, float], wanted: Wanted) -> tuple[int, int]:
+    """(panels, nodes): r stays off its zero, and the ellipse within its room, eq. (12)."""
     tallest, mu = view.loss(ends[1]), view.mu
     share = view.rate / (1.0 - view.rate) if view.rate < 1.0 else math.inf
     share *= math.exp(min(tallest, 600.0))
     turn = min(1.0, 1.3 * share)  # v = q e^l is the share of r that turns
     dip = 0.5 * wanted.high * _TALL * _TALL * mu * mu * min(1.0, share)
     pull = mu * turn * (wanted.frequency * _TALL + (wanted.high + 2.0) * (_WIDE - 1.0)) + 0.5
-    pull += steep * (_WIDE - 1.0)
     half = min(1.2, 0.7 * _ROOM / pull, math.sqrt(6.0 / (dip + 0.1)))
     if view.rate < 1.0:
         half = min(half, 0.75 * math.pi / (mu * _TALL))
@@ -288,34 +238,104 @@ def _panels(view: View, wanted: Wanted) -> BranchRule:
     start = view.start
     if view.end is not None:
         panels, nodes = panel_counts(view, (start, view.end), wanted)
-        cells = view.grid(start, view.end, _FINE_CELLS if view.sharp else _CELLS)
+        cells = view.grid(start, view.end, _CELLS)
         return BranchRule(PanelRule(0.0, panels, nodes, RHO), (cells,))
     depth = wanted.nats + 4.0
     reach = math.sqrt(2.0 * depth) + 2.0
-    window = view.window
-    if window is not None:
-        far = window.near + window.width * (math.sqrt(2.0 * depth) + 40.0)
-        x = np.arange(start, max(far, start + reach), 0.04)
-    else:  # on the mirrored branch r^{-tilt} only falls
-        wide = (wanted.high + 2.0) * view.mu if view.favoured else 0.0
-        x = start + scan(0.0, wide + reach)
+    # on the mirrored branch r^{-tilt} only falls
+    wide = (wanted.high + 2.0) * view.mu if view.favoured else 0.0
+    x = start + scan(0.0, wide + reach)
     log_r, density = view.log_r(x), view.density(x)
     last = body = start
     for tilt, power in zip((wanted.low, wanted.c, wanted.high), view.powers(wanted), strict=True):
         value = power * log_r + density
         hills = _hill_margin(x, power, view.mu) if view.favoured else 0.0
         # what is left out counts against the whole, which is 1 or more
-        top = value.max() if window is None else min(float(value.max()), 0.0)
+        top = value.max()
         # at the other tilts the composition is wanted roughly
         down = depth if tilt == wanted.c else min(depth, math.log(wanted.steps) + _ROUGH)
         last = max(last, float(x[value + hills > top - down][-1]))
         if tilt == wanted.c:
             body = float(x[value > value.max() - 10.0][-1])
-    end = max(last, start + 0.1) + (0.04 if window is not None else 0.0)
+    end = max(last, start + 0.1)
     body = max(body, start + min(0.1, 5.0 / max(start, 1e-9)))
-    steep = 0.0 if window is None else end + max(0.0, end - window.near) / window.width**2
-    panels, nodes = panel_counts(view, (start, end), wanted, steep)
-    if window is not None:  # the window grows on the ellipse, which is 15/8 of a half-width high
-        panels = max(panels, math.ceil(0.5 * (end - start) / (_WIDEST * window.width)))
+    panels, nodes = panel_counts(view, (start, end), wanted)
     cells = view.grid(start, body, _CELLS)
     return BranchRule(PanelRule(view.loss(end), panels, nodes, RHO), (cells,))
+
+
+# --- branches after any operators
+
+
+_OPERATED_CELLS = 320
+_TALLEST = 1.35
+"""Of an ellipse, in losses: e^z of a box that reaches as high stays off the negative axis."""
+_SLACK = 8.0
+"""Nats by which bounds on boxes may exceed the values at a few points."""
+_SIDES = 1.0, -1.0  # where losses rise, where they fall
+_AROUND_ELLIPSE = np.exp(1j * np.linspace(0.0, math.pi, 17))
+
+
+def strip_ends(branch: OperatedBranch, tilts: Floats, depth: float) -> tuple[float, float]:
+    """Two ends of plain losses outside of which no tilt sees anything e^-depth of its peak."""
+    floats = branch.floats
+    if branch.start is not None:
+        return floats.low, floats.high
+    width, centre = floats.square**-0.5, floats.linear / floats.square
+    steep, drift = float(branch.steepest.mid()), float(branch.drift.mid())
+    reach = width * (math.sqrt(2.0 * depth) + 3.0)
+    hill = ((1.0 + float(tilts.max())) * steep + drift) / floats.square
+    near = drift / floats.square
+    left, right = (near, hill) if branch.sign > 0.0 else (hill, near)
+    return centre - left - reach, centre + right + reach
+
+
+def _strips(branch: OperatedBranch, wanted: Wanted) -> BranchRule:
+    """Panels that are halved until the integrand around each is small enough, eq. (12)."""
+    floats, tilts = branch.floats, np.array([wanted.low, wanted.c, wanted.high])
+    depth = wanted.nats + 6.0
+    low, high = strip_ends(branch, tilts, depth)
+    places = np.linspace(low, high, 2000)
+    loss, log_q = floats.at(places)
+    values = np.multiply.outer(1.0 + tilts, loss) + log_q
+    tops = values.max(axis=1)
+    seen = np.flatnonzero((values > tops[:, None] - depth).any(axis=0))
+    width = high - low
+    if branch.start is None:
+        width = floats.square**-0.5
+        low, high = float(places[seen[0]]) - 0.5 * width, float(places[seen[-1]]) + 0.5 * width
+        # beyond the ends W must fall faster than theorem 20 lets all else rise
+        steep = (1.0 + wanted.high) * float(branch.steepest.mid())
+        rise = [float(branch.drift.mid()) + 1.0 + (steep if side > 0.0 else 0.0) for side in _SIDES]
+        left, right = rise if branch.sign < 0.0 else rise[::-1]
+        centre = floats.linear / floats.square
+        low, high = (
+            min(low, centre - left / floats.square),
+            max(high, centre + right / floats.square),
+        )
+    nodes = math.ceil((wanted.nats + _ROOM + 4.0) / (2.0 * math.log(RHO)))
+
+    def excess(middle: float, half: float) -> float:
+        """Nats by which the integrand around a panel exceeds its peak on the axis."""
+        circle = half * (_WIDE * _AROUND_ELLIPSE.real + 1j * _TALL * _AROUND_ELLIPSE.imag)
+        loss, log_q = floats.at(middle + circle)
+        sizes = np.multiply.outer(1.0 + tilts, loss.real) + log_q.real
+        sizes += wanted.frequency * np.abs(loss.imag)
+        return float((sizes.max(axis=1) - tops).max())
+
+    edges, pending = [low], [(low, high)]
+    while pending:
+        a, b = pending.pop()
+        half = 0.5 * (b - a)
+        short = half <= 1.2 * width and half * _TALL <= _TALLEST
+        if short and excess(0.5 * (a + b), half) <= _ROOM - _SLACK:
+            edges.append(b)
+            continue
+        if len(edges) + len(pending) > MOST_INNER // nodes:
+            raise NotCertified("the inner rule needs too many panels: the value is withheld")
+        pending += [(0.5 * (a + b), b), (a, 0.5 * (a + b))]
+    body = places[values[1] > tops[1] - 10.0 - math.log(wanted.steps)]
+    first, last = float(body[0]), float(body[-1])
+    hair = 1e-9 * (last - first)
+    cells = PointRow(first + hair, (last - first - 2.0 * hair) / _OPERATED_CELLS, _OPERATED_CELLS)
+    return BranchRule(StripRule(tuple(edges), nodes, RHO), (cells,))

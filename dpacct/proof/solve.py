@@ -16,8 +16,7 @@ from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure
 from .check import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
-from .direction import FloatAnswers, ProofDirection, ReleaseOnSample, ready
-from .effort import GRID, TooCostly, foresee, insisted
+from .direction import FloatAnswers, ProofDirection, ready
 from .plan import read_plan
 
 _NEWTON, _MANY = 12, 60
@@ -53,45 +52,13 @@ class ProofPlan:
         lower: Sequence[FloatAnswers] | None,
     ) -> None:
         self.text, self.adjacency, self.side = node.to_json(), adjacency, "upper"
-        self._laws, self._engines = read_plan(node, adjacency), (upper, lower or upper)
-        self._meshed = False
-        self._direct()
-        if not all(way.fine for way in self.upper):
-            foresee(GRID)
-        if lower is None and not insisted() and all(way.computed for way in self.upper):
-            message = "a grid would prove fewer digits than are computed: the value is withheld"
-            raise NotCertified(message)
-
-    def _direct(self) -> None:
-        """Return the plan's directions, as they are or on grids."""
-        upper, lower = self._engines
-        sides, meshed = self._laws, self._meshed
-        pairs = zip(sides.upper, upper, strict=True)
-        self.upper = [ready(a, b, meshed=meshed) for a, b in pairs]
+        sides, realised = read_plan(node, adjacency), lower or upper
+        self.upper = [ready(a, b) for a, b in zip(sides.upper, upper, strict=True)]
         self.lower: list[ProofDirection] | None = None
-        realised = sides.upper if sides.lower is None and meshed else sides.lower
-        if realised is not None:
-            self.lower = below = list[ProofDirection]()
+        if sides.lower is not None:
             # the proof may be of other realised directions than the engine knows: still a lower end
-            for k, laws in enumerate(realised):
-                engine = lower[k] if k < len(lower) else None
-                below.append(ready(laws, engine, upper=False, meshed=meshed))
-
-    def _by_grids(self, ask: Callable[[], Certified]) -> Certified:
-        """An answer; of two pairs, or on a held sample, by grids where some line is not found."""
-        try:
-            return ask()
-        except NotCertified:
-            nested = any(isinstance(way, ReleaseOnSample) for way in self.upper)
-            if (self.lower is None and not nested) or self._meshed:
-                raise
-            with suppress(TooCostly):
-                foresee(GRID)
-                self._meshed = True
-            if not self._meshed:
-                raise
-        self._direct()
-        return ask()
+            engines = [*realised, *(None for _ in sides.lower)]
+            self.lower = [ready(a, b) for a, b in zip(sides.lower, engines, strict=False)]
 
     def half(self, side: str) -> ProofPlan:
         """The plan with its dominating pairs only, or its realised ones only, in the place of both."""
@@ -119,7 +86,7 @@ class ProofPlan:
             epsilon=exact_text(epsilon),
             relation=relation,
             bound=bound,
-            evidence=direction.stated_evidence(),
+            evidence=dict(direction.evidence),
             terms=direction.terms(epsilon) if contour else {},
         )
 
@@ -131,9 +98,6 @@ class ProofPlan:
 
     def delta(self, epsilon: Fraction, width: float) -> Certified:
         """The least delta at epsilon, enclosed; raises `NotCertified`."""
-        return self._by_grids(lambda: self._delta(epsilon, width))
-
-    def _delta(self, epsilon: Fraction, width: float) -> Certified:
         digits = max(3, math.ceil(-math.log10(width))) + 6
         above = self._largest("upper", self.upper, epsilon, width, digits)
         if self.lower is None:
@@ -150,8 +114,6 @@ class ProofPlan:
         digits: int,
     ) -> Certified:
         """The larger delta of several directions; a cheap bound settles those clearly below."""
-        for direction in directions:
-            direction.settle(epsilon=epsilon)
         enclosures: dict[int, Enclosure] = {}
         best = Fraction(0)
         for k, direction in enumerate(directions):
@@ -159,12 +121,6 @@ class ProofPlan:
                 continue
             enclosures[k] = direction.enclose(epsilon, width)
             best = max(best, enclosures[k].lower)
-        coarse = [k for k in enclosures if not directions[k].fine]
-        best = Fraction(0)
-        for k in sorted(coarse, key=lambda k: -enclosures[k].upper):  # the largest decides
-            if enclosures[k].upper > best and directions[k].refine():
-                enclosures[k] = directions[k].enclose(epsilon, width)
-                best = max(best, enclosures[k].lower)
         leader = max(enclosures, key=lambda k: enclosures[k].lower)
         upper = Fraction(decimal(max(e.upper for e in enclosures.values()), digits, up=True))
         lower = Fraction(decimal(enclosures[leader].lower, digits, up=False))
@@ -178,9 +134,6 @@ class ProofPlan:
 
     def meets(self, epsilon: Fraction, target: Fraction) -> tuple[bool | None, list[Claim]]:
         """Return whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
-        for direction in (*self.upper, *(self.lower or ())):
-            direction.settle(epsilon=epsilon)
-            direction.refine()
         if all(direction.decide(epsilon, target) for direction in self.upper):
             bound = exact_text(target)
             return True, [
@@ -199,21 +152,10 @@ class ProofPlan:
 
     def epsilon(self, target: Fraction, width: float) -> Certified:
         """Encloses the least epsilon >= 0 with delta(epsilon) <= target; raises `NotCertified`."""
-        return self._by_grids(lambda: self._epsilon(target, width))
-
-    def _epsilon(self, target: Fraction, width: float) -> Certified:
         above = self._root("upper", self.upper, target, width)
         if self.lower is None:
             return above
-        if all(direction.fine for direction in self.lower):
-            below = self._root("lower", self.lower, target, width)
-        else:  # one direction is enough, and a grid for each is dear
-            lower, k = self.lower, above.claims[-1].direction
-            if len(lower) != len(self.upper):
-                for direction in lower:
-                    direction.settle(target)
-                k = max(range(len(lower)), key=lambda k: _starts(lower[k], target)[0])
-            below = self._root("lower", self.lower, target, width, (k,))
+        below = self._root("lower", self.lower, target, width)
         return Certified(below.lower, above.upper, _joined(above, below))
 
     def _root(
@@ -222,16 +164,13 @@ class ProofPlan:
         directions: list[ProofDirection],
         target: Fraction,
         width: float,
-        which: Sequence[int] = (),
     ) -> Certified:
-        """The crossing of all directions, or of some, which is a lower end."""
-        which = which or range(len(directions))
-        for k in which:
-            directions[k].settle(target)
+        """The crossing of all directions."""
+        which = range(len(directions))
         starts = {k: _starts(directions[k], target) for k in which}
         for k in which:
-            if len(starts[k]) > 1 and directions[k].fine:  # a bracket is all that floats have
-                others = [way for way in (*self.upper, *(self.lower or ())) if way.fine]
+            if len(starts[k]) > 1:  # a bracket is all that floats have
+                others = [*self.upper, *(self.lower or ())]
                 near = [_starts(way, target) for way in others if way is not directions[k]]
                 (first, last), (least, guess) = starts[k], sorted(starts[k])
                 sure = sorted(row[0] for row in near if len(row) == 1 and row[0] > least)[::-1]
@@ -246,9 +185,6 @@ class ProofPlan:
             # a clear crossing needs no look at the floor first
             unclear = leader is not None or starts[k][0] <= 1e-9
             if unclear and _meets(directions[k], high, target):
-                decided[k] = high
-                continue
-            if directions[k].refine() and unclear and _meets(directions[k], high, target):
                 decided[k] = high
                 continue
             # it is not enough there, so the answer is larger, whatever was guessed

@@ -76,6 +76,14 @@ def test_the_slope_is_the_derivative_and_at_most_the_steepest(name: str) -> None
 
 
 @pytest.mark.parametrize("name", OPERATORS)
+def test_log_q_moves_no_faster_than_the_drift(name: str) -> None:
+    operator = OPERATORS[name]
+    at = np.linspace(-40.0, 40.0, 4001)
+    log_q = np.broadcast_to(operator.apply(at, np.zeros(at.size), stable)[1], at.shape)
+    assert np.abs(np.diff(log_q)).max() <= operator.drift * (at[1] - at[0]) * (1.0 + 1e-9) + 1e-13
+
+
+@pytest.mark.parametrize("name", OPERATORS)
 def test_beside_the_axis_it_is_the_complex_operator(name: str) -> None:
     operator, height = OPERATORS[name], 0.9 * math.pi / max(1.0, OPERATORS[name].steepest)
     near = LOSSES[np.abs(LOSSES) < 10.0]
@@ -123,7 +131,8 @@ class Replaced(Operator):
     rate: Any
 
     def apply(self, loss, log_q, f):
-        return -f.mixed_loss(self.rate, -loss), log_q + loss + f.mixed_loss(self.rate, -loss)
+        mixed = f.mixed_loss(f.number(self.rate), -loss)
+        return -mixed, log_q + loss + mixed
 
     def limit(self, loss):
         if loss == -np.inf:
@@ -136,6 +145,10 @@ class Replaced(Operator):
     def slope(self, loss, f=stable):
         rate = f.number(self.rate)
         return 1.0 / (1.0 + (1.0 - rate) / rate * f.exp(loss))
+
+    @property
+    def drift(self):
+        return 1.0
 
     @property
     def poles(self):

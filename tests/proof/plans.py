@@ -3,11 +3,13 @@
 import math
 import random
 from fractions import Fraction
+from itertools import accumulate
 
-from flint import acb, arb
+from flint import acb, arb, fmpz, fmpz_poly
 
 from dpacct.pld.loss import laplace
 from dpacct.pld.loss import normal as normal_law
+from dpacct.proof.balls import ball
 from dpacct.proof.law import add, exchange, plain, remove
 from dpacct.proof.moments import ProofMoments
 from dpacct.proof.plan import Step
@@ -106,3 +108,32 @@ def bare(moments: ProofMoments, t: float) -> acb:
 def at(moments: ProofMoments, t: float) -> acb:
     """M(c + it)."""
     return moments.row(arb(t), 1)[1]
+
+
+def by_every_residue(count: int, b: Fraction, epsilon: arb) -> arb:
+    """Delta of plain Laplace steps by the residues of M^T e^{-s eps} / (s (s+1)), one after the other.
+
+    With y_j = lambda (T - 2j) - eps and u = 2s + 1, the sum over j with y_j > 0 of binom(T, j) e^{-lambda j}
+    ([j = 0] + 2^{1-T} e^{-y_j/2} [u^{T-1}] e^{y_j u/2} (1+u)^{T-j-1} (u-1)^{j-1}).
+    """
+    lam = 1 / ball(b)
+    rising, falling = fmpz_poly([1, 1]), fmpz_poly([-1, 1])
+    total = arb(0)
+    for j in range(count):
+        y = lam * (count - 2 * j) - epsilon
+        if y <= 0:
+            break
+        if j:
+            powers = (rising ** (count - j - 1) * falling ** (j - 1)).coeffs()
+        else:  # 1/(u - 1) = -(1 + u + u^2 + ...)
+            powers = [
+                fmpz(-a) for a in accumulate(int(a) for a in (rising ** (count - 1)).coeffs())
+            ]
+        series, term = arb(0), arb(1)
+        for m in range(count):
+            if count - 1 - m < len(powers):
+                series += term * powers[count - 1 - m]
+            term = term * y / (2 * (m + 1))
+        value = series * (-y / 2).exp() * arb(2) ** (1 - count) + (0 if j else 1)
+        total += arb(count).bin(j) * (-lam * j).exp() * value
+    return total

@@ -9,12 +9,21 @@ from flint import arb
 
 from dpacct.proof import moments
 from dpacct.proof.balls import precision
-from dpacct.proof.closed import repeated
 from dpacct.proof.law import add, remove
 from dpacct.proof.line import Contour, LessAtoms, TabulatedLine
 from dpacct.proof.moments import ProofMoments
 from dpacct.proof.rule import LineRule
-from tests.proof.plans import fine, fine_rule, grid, nodes, normal, panels, prepared, spaced
+from tests.proof.plans import (
+    by_every_residue,
+    fine,
+    fine_rule,
+    grid,
+    nodes,
+    normal,
+    panels,
+    prepared,
+    spaced,
+)
 
 STEP = normal(Fraction(121, 100), Fraction(1, 100))
 STEPS, EPSILON, TILT = 1000, Fraction(3, 2), 8.0
@@ -148,9 +157,7 @@ def less_atoms(contour: Contour, each: int = 40, count: int = 40, rho: float = 3
 
 
 def exactly() -> arb:
-    result = repeated(LAPLACE, 6, arb(1.3))
-    assert result is not None
-    return result
+    return by_every_residue(6, Fraction(2), arb(1.3))
 
 
 def test_without_the_atoms_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,24 +3,32 @@
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import accumulate
 
 import pytest
-from flint import acb, arb, arb_poly, fmpz, fmpz_poly
+from flint import acb, arb
 
 from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
-from dpacct.pld.loss import laplace
 from dpacct.pld.loss import normal as normal_law
 from dpacct.pld.pair import guarantee
-from dpacct.proof import between, closed, line
-from dpacct.proof.balls import ball, precision
+from dpacct.proof import closed, line
+from dpacct.proof.balls import precision
 from dpacct.proof.closed import finite_sum
+from dpacct.proof.laplace import residues
 from dpacct.proof.law import Law, ProofBranch, add, exchange, remove
 from dpacct.proof.line import Contour, LessAtoms, TabulatedLine
 from dpacct.proof.moments import ProofMoments
 from dpacct.proof.outcomes import folded, stick
 from dpacct.proof.plan import Step
-from tests.proof.plans import at, fine_rule, grid, normal, panels, prepared, spaced
+from tests.proof.plans import (
+    at,
+    by_every_residue,
+    fine_rule,
+    grid,
+    normal,
+    panels,
+    prepared,
+    spaced,
+)
 
 # --- eq. (1): delta is the integral of M(s) e^{-s eps}/(s (s + 1))
 
@@ -161,86 +169,21 @@ def test_half_of_the_moment_bound_is_false_eq_10(monkeypatch: pytest.MonkeyPatch
             assert closed.chernoff(laws, rules, c, epsilon) < truth
 
 
-# --- eq. (11) and (26): repeated Laplace steps
-
-
-def by_every_residue(count: int, b: Fraction, epsilon: arb, skip: int | None = None) -> arb:
-    """Eq. (11), term by term."""
-    lam = 1 / ball(b)
-    rising, falling = fmpz_poly([1, 1]), fmpz_poly([-1, 1])
-    total = arb(0)
-    for j in range(count):
-        y = lam * (count - 2 * j) - epsilon
-        if y <= 0:
-            break
-        if j == skip:
-            continue
-        if j:
-            powers = (rising ** (count - j - 1) * falling ** (j - 1)).coeffs()
-        else:  # 1/(u - 1) = -(1 + u + u^2 + ...)
-            powers = [
-                fmpz(-a) for a in accumulate(int(a) for a in (rising ** (count - 1)).coeffs())
-            ]
-        series, term = arb(0), arb(1)
-        for m in range(count):
-            if count - 1 - m < len(powers):
-                series += term * powers[count - 1 - m]
-            term = term * y / (2 * (m + 1))
-        value = series * (-y / 2).exp() * arb(2) ** (1 - count) + (0 if j else 1)
-        total += arb(count).bin(j) * (-lam * j).exp() * value
-    return total
-
-
-def by_draws(count: int, b: Fraction, epsilon: arb) -> arb:
-    """However many losses lie between the atoms."""
-    result = between.by_draws(Step(laplace, (1 / b,)), count, epsilon)
-    assert result is not None
-    return result
-
+# --- eq. (11): plain Laplace steps
 
 CASES = [(1, "0.5", 0.7), (6, "2", 1.3), (60, "8", 3.0), (200, "60", 1.1), (90, "0.8", 20.0)]
 
 
 @pytest.mark.parametrize(("count", "b", "epsilon"), CASES)
-def test_three_ways_to_repeated_laplace_eq_11_and_26(count: int, b: str, epsilon: float) -> None:
+def test_plain_laplace_as_one_series_eq_11(count: int, b: str, epsilon: float) -> None:
+    """Truth: every residue by itself."""
     scale, e = Fraction(b), arb(epsilon)
     with precision(1400):
         truth = by_every_residue(count, scale, e)
         assert truth.rad() < truth * 1e-40
-        assert between.residues(count, scale, e).overlaps(truth)
-        if count < 90:
-            result = by_draws(count, scale, e)
-            assert result.overlaps(truth)
-            assert result.rad() < result * 1e-14
-        assert not by_every_residue(count, scale, e, skip=0).overlaps(truth)
-
-
-def test_at_a_point_of_the_lattice_eq_26() -> None:
-    """eps = 10 lam, where the losses between two atoms just begin to count."""
-    with precision(160):
-        for epsilon in (1, Fraction(1), Fraction(6, 5)):
-            result = by_draws(40, Fraction(10), ball(Fraction(epsilon)))
-            assert result.is_finite()
-            near = by_every_residue(40, Fraction(10), ball(Fraction(epsilon)) + arb(1e-12))
-            assert abs(result / near - 1) < 1e-9
-
-
-@pytest.mark.parametrize("what", ["the inverse transforms", "one end", "the rest"])
-def test_without_the_rest_or_a_piece_eq_26(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    count, b, e = 40, Fraction(10), arb(1.7)
-    with precision(160):
-        truth = by_every_residue(count, b, e)
-        assert by_draws(count, b, e).overlaps(truth)
-        if what == "the rest":  # it stops too soon
-            monkeypatch.setattr(between, "payoff_peak", lambda y: arb(10) ** -30)
-        elif what == "one end":
-            ends = between._ends(between.Spaced.of(Step(laplace, (1 / b,))), 60)
-            assert ends is not None
-            without = [ends[0][0], arb_poly([0])], ends[1]
-            monkeypatch.setattr(between, "_ends", lambda step, bits: without)
-        else:
-            monkeypatch.setattr(between, "_sticks", lambda d, first, end: [arb(0)] * (end - first))
-        assert not by_draws(count, b, e).overlaps(truth)
+        result = residues(count, scale, e)
+        assert result.overlaps(truth) and result.rad() < result * 1e-14
+        assert not (result * (1 + arb(1e-13))).overlaps(truth)
 
 
 # --- eq. (16): what was taken out is added back

@@ -52,6 +52,11 @@ class Blended(Operator):
         return float(max(multiple for _, multiple, _ in self.terms))
 
     @property
+    def drift(self) -> float:
+        """0: log q stays."""
+        return 0.0
+
+    @property
     def shifts(self) -> tuple[float, float]:
         """The centres of the least and the greatest shift."""
         return 0.0, self.steepest

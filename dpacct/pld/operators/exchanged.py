@@ -118,6 +118,11 @@ class Exchanged(Operator):
         return self._steepest
 
     @property
+    def drift(self) -> float:
+        """That of opposed(k)."""
+        return self.opposed.steepest if self.turn else 0.0
+
+    @property
     def shifts(self) -> tuple[float, float]:
         """A record on either side of none."""
         back = -self.opposed.shifts[1] if self.turn else 0.0

@@ -45,7 +45,7 @@ Chain = tuple["Operator", ...]
 class Operator(ABC):
     """An operator on (loss, log q), monotone in the loss; equal operators hash alike.
 
-    A subclass states `apply`, `limit`, `undo` and `slope`; the rest has defaults that hold for any
+    A subclass states `apply`, `limit`, `undo`, `slope` and `drift`; the rest has defaults that hold for any
     operator which keeps the order of losses and moves them no faster than `steepest`.
     """
 
@@ -81,6 +81,11 @@ class Operator(ABC):
     def steepest(self) -> float:
         """An upper bound of `slope`; off the axis losses are analytic for |Im loss| < pi / steepest."""
         return 1.0
+
+    @property
+    @abstractmethod
+    def drift(self) -> float:
+        """An upper bound of |d (new log q - log q) / d loss|; 0 where log q stays."""
 
     @property
     def shifts(self) -> tuple[float, float]:

@@ -34,6 +34,11 @@ class Reversed(Operator):
         """1, in the arithmetic of the loss."""
         return 0.0 * loss + 1.0
 
+    @property
+    def drift(self) -> float:
+        """1: log p - log q is the loss."""
+        return 1.0
+
     def masses(self, p: float, q: float) -> tuple[float, float]:
         """The two masses, exchanged."""
         return q, p

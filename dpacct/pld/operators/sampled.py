@@ -62,6 +62,11 @@ class SampledLoss(Operator):
         return self._rate
 
     @property
+    def drift(self) -> float:
+        """0: log q stays."""
+        return 0.0
+
+    @property
     def poles(self) -> tuple[float, ...]:
         """The loss at which 1 - r = r e^Re l."""
         return (math.log1p(-self._rate) - math.log(self._rate),)
