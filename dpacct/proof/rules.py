@@ -269,7 +269,7 @@ def _panels(view: View, wanted: Wanted) -> BranchRule:
 
 _OPERATED_CELLS = 320
 _TALLEST = 1.35
-"""Of an ellipse, in losses: e^z of a box that reaches as high stays off the negative axis."""
+"""Height of an ellipse at most, in losses: e^z of a box that reaches as high stays off the negative axis."""
 _SLACK = 8.0
 """Nats by which bounds on boxes may exceed the values at a few points."""
 _SIDES = 1.0, -1.0  # where losses rise, where they fall

@@ -214,7 +214,7 @@ def test_a_bracket_carries_another_operator(tmp_path: Path) -> None:
     (leaf, count), *_ = steps.releases()
     assert isinstance(leaf, SampledRelease)
     run = OneWay(leaf.sampler, leaf.node) * count
-    answer = run.delta(1.0, method="lattice")
+    answer = run.delta(1.0, method="bracket")
     assert answer.lower is not None
     assert math.log(answer.lower) <= truth <= math.log(answer.upper)
     assert answer.upper <= answer.lower * 1.001

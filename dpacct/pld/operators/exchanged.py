@@ -119,7 +119,7 @@ class Exchanged(Operator):
 
     @property
     def drift(self) -> float:
-        """That of opposed(k)."""
+        """An upper bound of the slope of opposed, for turn -1."""
         return self.opposed.steepest if self.turn else 0.0
 
     @property
