@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from studies.replicate import Study
 
 import dpacct as dp
 from dpacct.proof import effort
@@ -18,8 +19,6 @@ from dpacct_training.data.federate import Data
 from dpacct_training.experiment import Experiment, build, prepare
 from dpacct_training.local import Local
 from dpacct_training.plan import Cohort
-from dpacct_training.run import Session
-from dpacct_training.sweep import combinations, means, sweep
 from tests.structure.project import ROOT
 from tests.training.experiments import GIVEN_NOISE, TEXT
 from tests.training.laws import Lossy, hosts
@@ -138,28 +137,21 @@ accuracy = 50.0
 """
 
 
-def test_a_sweep_is_its_runs(toml: Path) -> None:
-    text = TEXT.replace("seed = 1\n", "").replace("rounds = 6", "rounds = 3")
-    toml.write_text(text.replace("epsilon = 8", "noise = 0.25") + SWEEP)  # in no process calibrated
-    experiment = Experiment.read(toml)
-    settings = combinations(experiment)
-    assert len(settings) == 8
-    cells = sweep(experiment)
-    alone = Session(prepare(experiment.changed(settings[7]))).finish()
-    assert cells[7].accuracy == alone.test_accuracy
-    averages = means(experiment, cells)
-    assert len(averages) == 4 and {mean.seeds for mean in averages} == {2}
-    assert [m.printed for m in averages if m.printed is not None] == [50.0]
-    assert averages[0].accuracy == pytest.approx((cells[0].accuracy + cells[1].accuracy) / 2)
-    folder = toml.parent / "sweep"
-    assert main(["run", str(toml), "--out", str(folder), "--processes", "2", "--quiet"]) == 0
-    written = json.loads((folder / "cells.json").read_text())
-    assert [c["accuracy"] for c in written] == [c.accuracy for c in cells]
-    table = (folder / "table.md").read_text()
-    assert "## scheme uniform" in table and " / 50.00 |" in table
+def test_a_variant_is_chosen_by_its_name(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    toml.write_text(
+        GIVEN_NOISE + '[[variant]]\nname = "short"\n"privacy.rounds" = 2\n[[variant]]\n'
+        'name = "long"\n"privacy.rounds" = 3\n'
+    )
+    words = ["run", str(toml), "--out", str(toml.parent / "v"), "--quiet"]
+    assert main([*words, "--variant", "short"]) == 0
+    rows = (toml.parent / "v" / "metrics.jsonl").read_text().splitlines()
+    assert len(rows) == 2
+    for wrong in ([], ["--variant", "shrt"]):
+        capsys.readouterr()
+        assert main([*words, *wrong]) == 2
+        assert "variant must be one of short, long" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("bare_reports")
 def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = toml.parent / "made.npz"
     assert main(["data", "synth", str(made), "--samples", "60"]) == 0
@@ -239,8 +231,6 @@ def test_refusals(
         ('name = "dp_fed_ls"', 'name = "dp_fed"\nsmoothing = 1', "[algorithm] takes by, got"),
         ('name = "dp_fed_ls"', 'name = "fedavg"\nby = 1', "no settings but its name"),
         ('name = "small"', "variant = 5", "[[variant]] must be a list"),
-        ('name = "small"', "printed = [5]", "[[printed]] must be a table"),
-        ('name = "small"', "sweep = 5", "[sweep] must be a table"),
         ("[privacy]", "[privcy]", "did you mean 'privacy'?"),
     ],
 )
@@ -322,7 +312,8 @@ def test_each_experiment_is_well_formed(path: Path) -> None:
 def well_formed(path: Path) -> None:
     experiment = Experiment.read(path)
     assert experiment.source and experiment.note is not None
-    for values in combinations(experiment)[:: max(1, len(combinations(experiment)) // 8)]:
+    settings = Study.of_experiment(path.stem, experiment).settings
+    for _, _, values in settings[:: max(1, len(settings) // 8)]:
         changed = experiment.changed(values)
         source = sources.by_name()[changed.sections["data"]["name"].removesuffix("-features")]
         if changed.sections["model"]["name"] == "lstm":  # its inputs are text, not images

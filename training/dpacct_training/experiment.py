@@ -20,9 +20,8 @@ from typing import Any, TypeVar
 
 from dpacct import InvalidArgument
 from dpacct_training import algorithms, models
-from dpacct_training.accept import Settings, near, one_of, real, setting, whole
+from dpacct_training.accept import Settings, near, one_of, setting, whole
 from dpacct_training.algorithm import Algorithm, Setting
-from dpacct_training.claims import MEASURES, VariantClaim
 from dpacct_training.data.federate import Data, federate
 from dpacct_training.engines import EngineSetting
 from dpacct_training.keys import Keys
@@ -32,17 +31,16 @@ from dpacct_training.plan import AS_PRINTED, Cohort, Plan
 T = TypeVar("T")
 Section = dict[str, Any]
 SECTIONS = ("data", "model", "algorithm", "local", "privacy", "run", "engine")
-ABOUT = ("name", "source", "note", "reduced", "paper", "seeds", "full", "measures", "until")
-TOP = (*ABOUT, "client", "sweep", "variant", "printed", "claim", *SECTIONS)
+STUDY = ("paper", "seeds", "full", "measures", "until", "sweep", "claim")
+"""Tables that only `dpacct-train replicate` reads (training/studies)."""
+TOP = ("name", "source", "note", "reduced", "client", "variant", *STUDY, *SECTIONS)
 
 
 @dataclass(frozen=True)
 class Experiment:
-    r"""One run: what `SECTIONS` and the tables [[client]] say. Sweeps make several of a file.
+    r"""One run: what `SECTIONS` and the tables [[client]] say.
 
-    `claims` are about the variants that they name, each run with `seeds` seeds; `full` says what it would
-    take at the paper's size, and what cannot be had. `measures`: of every run, beside those of the claims.
-    `until`: the measure and the value at which a replicated run ends, {personal = 90}.
+    `variants`: changes of settings by name, [[variant]]. `study`: what is said for `replicate`.
 
     >>> text = '[data]\nname = "synth"\n[local]\nepochs = 2'
     >>> experiment = Experiment.from_toml(text, "demo")
@@ -56,27 +54,8 @@ class Experiment:
     source: str = ""
     note: str = ""
     reduced: bool = False
-    sweep: Mapping[str, list[Any]] = field(default_factory=dict)
-    variants: tuple[Section, ...] = ()
-    printed: tuple[Section, ...] = ()
-    paper: str = ""
-    seeds: int = 1
-    full: str = ""
-    measures: tuple[str, ...] = ()
-    until: Mapping[str, float] = field(default_factory=dict)
-    variant_names: tuple[str, ...] = ()
-    claims: tuple[VariantClaim, ...] = ()
-
-    def __post_init__(self) -> None:
-        whole("seeds", self.seeds, 1, 10**4)
-        for name in (*self.measures, *self.until):
-            one_of("measures", name, MEASURES)
-        for name, value in self.until.items():
-            real(f"until.{name}", value, 0.0)
-        for claim in self.claims:
-            for side in (claim.greater, claim.than):
-                one_of("variant", side, self.variant_names)
-            check_keys("[[claim]] at", claim.at, self.sweep)
+    variants: Mapping[str, Section] = field(default_factory=dict)
+    study: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: str | Path) -> Experiment:
@@ -98,7 +77,7 @@ class Experiment:
             message = f"the experiment {name!r} is not TOML: {error}"
             raise InvalidArgument(message, argument="experiment") from None
         check_keys("experiment", top, TOP)
-        variants = tuple(_flat(entry) for entry in _tables("variant", top))
+        variants = [flat(entry) for entry in _tables("variant", top)]
         return cls(
             name=str(top.get("name", name)),
             sections={section: table(section, top.get(section, {})) for section in SECTIONS},
@@ -106,25 +85,12 @@ class Experiment:
             source=str(top.get("source", "")),
             note=str(top.get("note", "")),
             reduced=top.get("reduced", False) is True,
-            sweep={
-                k: listed(f"sweep.{k}", v)
-                for k, v in _flat(table("sweep", top.get("sweep", {}))).items()
-            },
-            variants=tuple(_without_name(entry) for entry in variants),
-            printed=tuple(_flat(entry) for entry in _tables("printed", top)),
-            paper=str(top.get("paper", "")),
-            seeds=top.get("seeds", 1),
-            full=str(top.get("full", "")),
-            measures=tuple(listed("measures", top["measures"])) if "measures" in top else (),
-            until=table("until", top.get("until", {})),
-            variant_names=tuple(str(v.get("name", i + 1)) for i, v in enumerate(variants)),
-            claims=tuple(
-                build(VariantClaim, "[[claim]]", entry) for entry in _tables("claim", top)
-            ),
+            variants={str(v.pop("name", i + 1)): v for i, v in enumerate(variants)},
+            study={name: top[name] for name in STUDY if name in top},
         )
 
     def changed(self, values: Mapping[str, Any]) -> Experiment:
-        """Return the run with some settings replaced, each named "section.key"; no sweep is left.
+        """Return the run with some settings replaced, each named "section.key"; no variant is left.
 
         "client" replaces all of the tables [[client]].
         """
@@ -139,9 +105,7 @@ class Experiment:
                 message = f"a setting must be named section.key, with one of {', '.join(SECTIONS)}"
                 raise InvalidArgument(f"{message}, got {path!r}", argument=path)
             sections[section][key] = value
-        alone: dict[str, Any] = {"sweep": {}, "variants": (), "printed": ()}
-        alone |= {"variant_names": (), "claims": (), "measures": (), "until": {}}
-        return replace(self, sections=sections, clients=clients, **alone)
+        return replace(self, sections=sections, clients=clients, variants={}, study={})
 
     def to_toml(self) -> str:
         r"""The file that `from_toml` reads as this run.
@@ -202,10 +166,6 @@ def _tables(name: str, top: Section) -> tuple[Section, ...]:
     if name not in top:
         return ()
     return tuple(table(f"[{name}]", entry) for entry in listed(f"[[{name}]]", top[name]))
-
-
-def _without_name(variant: Section) -> Section:
-    return {key: value for key, value in variant.items() if key != "name"}
 
 
 def listed(name: str, value: object) -> list[Any]:
@@ -278,15 +238,15 @@ def _chosen(kind: type[Any], where: str, section: Section) -> tuple[type[Any], S
     return kinds[name], {k: v for k, v in section.items() if k != "name"}
 
 
-def _flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """{"a": {"b": 1}} -> {"a.b": 1}: both ways of writing it in TOML."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in nested.items():
         if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{key}.")
+            found |= flat(value, f"{prefix}{key}.")
         else:
-            flat[f"{prefix}{key}"] = value
-    return flat
+            found[f"{prefix}{key}"] = value
+    return found
 
 
 # --- prepared

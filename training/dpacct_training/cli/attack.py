@@ -56,11 +56,9 @@ def attack(
     one_of("kind", kind, _KINDS)
     read = Experiment.read(experiment)
     values = dict(change(text) for text in changes)
-    variants = read.variants or ({},)
-    names = read.variant_names if read.variants else (read.name,)
     results: dict[str, Result] = {}
     units: dict[str, str] = {}
-    for name, variant in zip(names, variants, strict=True):
+    for name, variant in (read.variants or {read.name: {}}).items():
         target = AttackedUnits(prepare(read.changed({**variant, **values})), settings["client"])
         with portions(quiet or as_json, name) as watch:
             results[name] = _attacked(target, kind, settings, watch)

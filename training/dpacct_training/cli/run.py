@@ -1,11 +1,10 @@
-"""`dpacct-train run` and `replicate`: an experiment, a sweep, or the papers' claims, judged over seeds.
+"""`dpacct-train run` and `replicate`: an experiment, or the papers' claims, judged over seeds.
 
 Progress is on standard error: bars on a terminal, a line now and then elsewhere.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import shlex
 import sys
@@ -18,16 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct import AssumptionViolated, InvalidArgument
+from dpacct import AssumptionViolated, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
     from dpacct_training.data.cache import Progress
     from dpacct_training.engines import Engine
-    from dpacct_training.experiment import Experiment, Prepared
+    from dpacct_training.experiment import Prepared
     from dpacct_training.folder import Row
-    from dpacct_training.replicate import Study, Trial
     from dpacct_training.run import FinishedRun
-    from dpacct_training.sweep import SweepRun
 
 
 _MISSING = 11  # what ran is not all that was planned
@@ -126,6 +123,7 @@ def portions(quiet: bool, name: str) -> Iterator[Callable[[int, int], None]]:
 @click.option(
     "--set", "changes", multiple=True, help="section.key=value, as in the file; repeatable."
 )
+@click.option("--variant", help="One of the experiment's [[variant]] tables, by its name.")
 @click.option("--engine", help="in_process, pool or flower, as [engine] name.")
 @click.option("--superlink", help="HOST:PORT of a Flower SuperLink whose SuperNodes are the hosts.")
 @click.option("--processes", type=int, help="Worker processes: the engine pool with so many hosts.")
@@ -136,6 +134,7 @@ def run(
     experiment: Path,
     out: Path | None,
     changes: tuple[str, ...],
+    variant: str | None,
     engine: str | None,
     superlink: str | None,
     processes: int | None,
@@ -147,14 +146,17 @@ def run(
     from dpacct_training.extras import torch
 
     torch()  # without it, one sentence, before anything is written
+    from dpacct_training.accept import one_of
     from dpacct_training.experiment import Experiment
 
     read = Experiment.read(experiment)
     values = dict(change(text) for text in changes)
     folder = out or Path("runs") / experiment.stem
-    if read.sweep or read.variants:
-        _sweep(read, values, folder, processes or 1, quiet, as_json)
-        return 0
+    if read.variants:
+        chosen = one_of("variant", variant or "", read.variants)
+        values, folder = read.variants[chosen] | values, out or folder / chosen
+    elif variant is not None:
+        raise InvalidArgument(f"{experiment} has no variants, got {variant!r}", argument="variant")
     if processes is not None:
         values |= {"engine.name": "pool", "engine.hosts": processes}
     if superlink is not None:
@@ -263,43 +265,6 @@ def _values(prepared: Prepared, result: FinishedRun, folder: Path) -> dict[str, 
     }
 
 
-def _sweep(
-    experiment: Experiment,
-    values: dict[str, Any],
-    folder: Path,
-    processes: int,
-    quiet: bool,
-    as_json: bool,
-) -> None:
-    from dataclasses import replace
-
-    from dpacct_training.durable import write_text
-    from dpacct_training.sweep import combinations, means, sweep, sweep_report
-
-    changed = replace(experiment, sections=experiment.changed(values).sections)
-    total = len(combinations(changed))
-    start, count = time.monotonic(), iter(range(1, total + 1))
-
-    def words(cell: SweepRun, of: int) -> str:
-        shown = " ".join(f"{k.rpartition('.')[2]}={v}" for k, v in cell.values.items())
-        done = next(count)
-        left = (time.monotonic() - start) / done * (of - done)
-        return f"{done}/{of}  accuracy {100 * cell.accuracy:.2f} %  {shown}  {left:.0f} s left"
-
-    with live(quiet or as_json, total, words) as watch:
-        cells = sweep(changed, processes, watch)
-    document = sweep_report(changed, means(changed, cells), time.monotonic() - start)
-    text = document.to_markdown()
-    write_text(folder / "cells.json", json.dumps([c.to_dict() for c in cells], indent=1) + "\n")
-    write_text(folder / "table.md", text)
-    write_text(folder / "table.html", document.to_html())
-    if as_json:
-        values = {"cells": [cell.to_dict() for cell in cells], "folder": str(folder)}
-        click.echo(json.dumps({"schema": 1, "command": "run", **values}))
-    else:
-        click.echo(text if not quiet else str(folder / "table.md"))
-
-
 @click.command()
 @click.argument("papers", nargs=-1, metavar="[PAPER]...")
 @click.option("--quick", is_flag=True, help="The least seeds that decide anything, three.")
@@ -311,78 +276,23 @@ def _sweep(
     show_default=True,
     help="Where results are kept, and continued.",
 )
-@click.option(
-    "--experiments",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder of experiments with claims [default: those of the checkout].",
-)
-@click.option(
-    "--page",
-    "where",
-    type=click.Path(path_type=Path),
-    help="Where the page is written [default: OUT/replication.md].",
-)
-@click.option("--quiet", is_flag=True, help="Print the verdicts only.")
-def replicate(
-    papers: tuple[str, ...],
-    quick: bool,
-    processes: int,
-    out: Path,
-    experiments: Path | None,
-    where: Path | None,
-    quiet: bool,
-) -> None:
+def replicate(papers: tuple[str, ...], quick: bool, processes: int, out: Path) -> None:
     """Run the experiments of PAPER, or of all papers, and judge their claims.
 
     PAPER is a paper or the name of one experiment. What was interrupted goes on where it was. OUT
-    holds the results and replication.md.
+    holds the results and replication.md. The studies are part of a checkout of dpacct.
     """
+    import os
+    from importlib import import_module
+
+    import dpacct_training
     from dpacct_training.extras import torch
 
     torch()
-    from dpacct_training.durable import write_text
-    from dpacct_training.replicate import EXPERIMENTS, PICTURES, page, read, studies
-    from dpacct_training.replicate import replicate as replicated
-
-    wanted = studies(papers, experiments or EXPERIMENTS)
-    _fetch(wanted)
-    for study in wanted:
-        watch = None if quiet else _lines(study.name)
-        for verdict in replicated(
-            study, out, quick=quick, processes=processes, watch=watch
-        ).verdicts():
-            interval = f"{verdict.difference:+.2f} [{verdict.low:+.2f}, {verdict.high:+.2f}]"
-            click.echo(f"{verdict.word}: {verdict.claim.says} ({interval})")
-    read_studies = [read(study, out) for study in studies((), experiments or EXPERIMENTS)]
-    written = where or out / "replication.md"
-    drawn = {what: link for what, link in PICTURES.items() if (written.parent / link).exists()}
-    write_text(written, page([study for study in read_studies if study.trials], drawn))
-    click.echo(str(written))
-
-
-def _lines(name: str) -> Callable[[Trial, int], None]:
-    """A line for each run."""
-    start, count = time.monotonic(), itertools.count(1)
-
-    def watch(trial: Trial, of: int) -> None:
-        done = next(count)
-        left = (time.monotonic() - start) / done * (of - done)
-        at = "".join(f" {k.rpartition('.')[2]}={v}" for k, v in trial.at.items())
-        accuracy = f"accuracy {trial.measures['accuracy']:.2f} %"
-        said = f"{done}/{of}  {name}  {trial.variant}{at} seed {trial.seed}"
-        click.echo(f"{said}  {accuracy}  {left:.0f} s left")
-
-    return watch
-
-
-def _fetch(wanted: list[Study]) -> None:
-    """The data of these experiments, where they are not here."""
-    from dpacct_training.data import sources
-    from dpacct_training.replicate import jobs
-
-    fetchable = sources.by_name()
-    sections = [job.experiment.sections["data"] for study in wanted for job in jobs(study, 1)]
-    for name in sorted({str(d.get(key)) for d in sections for key in ("name", "public")}):
-        if name in fetchable and not fetchable[name].path.exists():
-            with download_bar(name) as progress:
-                sources.fetch(name, progress)
+    checkout = Path(dpacct_training.__file__).parents[1]
+    if not (checkout / "studies").is_dir():
+        message = "the studies are not installed: run this from a checkout of dpacct"
+        raise MissingExtra(message, argument="paper")
+    sys.path.insert(0, str(checkout))  # and for the processes of a pool
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(checkout), os.environ.get("PYTHONPATH", "")])
+    import_module("studies.replicate").command(papers, out, quick, processes, click.echo)

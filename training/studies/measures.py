@@ -17,12 +17,11 @@ from dpacct_training.site import JUDGE, TRAIN, Host, Site
 
 _SAMPLES = 1000
 _STEPS = 30
-_DISTANCES = tuple(k / 5 for k in range(-10, 11))
 
 
 def measured(session: Session, names: set[str]) -> dict[str, float]:
-    """The measures of these names (`claims.MEASURES`), of a session in this process."""
-    return {name: round(_MEASURED[name](session), 6) for name in sorted(names)}
+    """The measures of these names, of a session in this process."""
+    return {name: round(MEASURES[name](session), 6) for name in sorted(names)}
 
 
 def _site(session: Session, kind: str, clients: range) -> list[tuple[Site, dict[str, Array]]]:
@@ -84,43 +83,28 @@ def norm(session: Session) -> float:
     return float(np.median(lengths))
 
 
-def _sharpest(session: Session) -> tuple[float, torch.Tensor]:
-    """The largest eigenvalue of the loss's Hessian on test samples, and its direction, by power iteration."""
+def sharpness(session: Session) -> float:
+    """The largest eigenvalue of the loss's Hessian on test samples, by power iteration.
+
+    Shi et al. 2023, Section 6.3 calls a minimum flat where the loss rises slowly around it.
+    """
     setting = session.prepared.setting
     x, y = (part[:_SAMPLES] for part in setting.samples(setting.federation.test))
     w = torch.from_numpy(session.weights.astype(np.float32)).requires_grad_(True)
     (gradient,) = torch.autograd.grad(setting.model.loss(w, x, y), w, create_graph=True)
-    generator = torch.Generator().manual_seed(0)
-    turned = torch.randn(len(w), generator=generator)
-    direction, value = turned, torch.zeros(())
+    turned, value = torch.randn(len(w), generator=torch.Generator().manual_seed(0)), torch.zeros(())
     for _ in range(_STEPS):
         direction = turned / turned.norm()
         (turned,) = torch.autograd.grad(gradient @ direction, w, retain_graph=True)
         value = turned @ direction
-    return float(value), direction
+    return float(value)
 
 
-def sharpness(session: Session) -> float:
-    """Shi et al. 2023, Section 6.3 calls a minimum flat where the loss rises slowly around it."""
-    return _sharpest(session)[0]
-
-
-def landscape(session: Session) -> tuple[tuple[float, float], ...]:
-    """(distance, loss on the same test samples) from the last model on, along the sharpest direction."""
-    setting = session.prepared.setting
-    x, y = (part[:_SAMPLES] for part in setting.samples(setting.federation.test))
-    w, direction = (
-        torch.from_numpy(session.weights.astype(np.float32)),
-        _sharpest(session)[1],
-    )
-    with torch.no_grad():
-        losses = [float(setting.model.loss(w + t * direction, x, y)) for t in _DISTANCES]
-    return tuple((t, round(loss, 6)) for t, loss in zip(_DISTANCES, losses, strict=True))
-
-
-def rounds(session: Session) -> float:
-    """The number of rounds."""
-    return float(session.run.state.round)
+def learned(session: Session) -> float:
+    """The mean loss on the clients' samples before the first round, less that now."""
+    setting = session.run.setting
+    before, _ = setting.evaluate(setting.initial(), setting.federation.train)
+    return before - setting.evaluate(session.weights, setting.federation.train)[0]
 
 
 def mu(session: Session) -> float:
@@ -129,29 +113,15 @@ def mu(session: Session) -> float:
     return prepared.algorithm.paper_mu(prepared.plan, session.run.state.round)
 
 
-def weights(session: Session) -> float:
-    """The number of weights of the model."""
-    return float(session.prepared.setting.model.dimension)
-
-
-def learned(session: Session) -> float:
-    """The mean loss on the clients' samples before the first round, less that now."""
-    setting = session.run.setting
-    train = setting.federation.train
-    return (
-        setting.evaluate(setting.initial(), train)[0] - setting.evaluate(session.weights, train)[0]
-    )
-
-
-_MEASURED: dict[str, Callable[[Session], float]] = {
+MEASURES: dict[str, Callable[[Session], float]] = {
     "accuracy": accuracy,
     "gap": gap,
     "personal": personal,
     "shared": shared,
     "norm": norm,
     "sharpness": sharpness,
-    "rounds": rounds,
+    "rounds": lambda session: float(session.run.state.round),
     "mu": mu,
-    "weights": weights,
+    "weights": lambda session: float(session.prepared.setting.model.dimension),
     "learned": learned,
 }

@@ -1,7 +1,4 @@
-"""Claims of papers about their methods, judged over seeds.
-
-Runs of one seed share their data and their coins, so that differences are taken seed by seed.
-"""
+"""Claims of papers, judged over seeds: runs of one seed share data and coins, so differences go by seed."""
 
 from __future__ import annotations
 
@@ -10,28 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from scipy.special import stdtrit
+
 from dpacct import InvalidArgument
 from dpacct_training.accept import one_of, real
-from dpacct_training.extras import required
+from studies.measures import MEASURES
 
 HELD, NOT_HELD, UNDECIDED = "held", "not held", "undecided"
 LEVEL = 0.95
 LEAST_SEEDS = 3
 """Fewer runs decide nothing, however far apart they are."""
-MEASURES = {
-    "accuracy": "test accuracy, %",
-    "personal": "clients' own models on test samples of their own classes, %",
-    "shared": "the global model on the same samples, %",
-    "gap": "training less test accuracy, points",
-    "norm": "median length of an update before the clip",
-    "sharpness": "largest curvature of the loss",
-    "rounds": "rounds to the goal",
-    "mu": "the paper's mu after them",
-    "weights": "weights of the model",
-    "learned": "fall of the loss on the clients' samples",
-}
-UNITS = {"sharpness": "curvature", "rounds": "rounds", "mu": "mu"}
-"""The unit of a measure's differences, where it is not points."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +26,6 @@ class VariantClaim:
     `says`: in the paper's sense, with the place. `at`: for which settings of the sweep. `than_measure`:
     of the other side, where it is another one. `printed`: the paper's own numbers; `printed_epsilon`:
     what it says that they cost. Raises `InvalidArgument`.
-
-    >>> claim = VariantClaim("b beats a", "b", "a")
-    >>> claim.judged([84.0, 85.0, 83.5], [80.0, 80.5, 80.0]).word
-    'held'
-    >>> claim.judged([84.0, 85.0, 83.5], [84.5, 82.0, 84.0]).word
-    'undecided'
     """
 
     says: str
@@ -61,21 +40,16 @@ class VariantClaim:
 
     def __post_init__(self) -> None:
         real("by", self.by, -math.inf)
-        for name in self.measures:
+        for _, name in self.sides:
             one_of("measure", name, MEASURES)
         if self.sides[0] == self.sides[1]:
             message = f"greater and than must differ, got {self.greater!r} twice"
             raise InvalidArgument(message, argument="than")
 
     @property
-    def measures(self) -> tuple[str, str]:
-        """The measures of both sides."""
-        return self.measure, self.than_measure or self.measure
-
-    @property
     def sides(self) -> tuple[tuple[str, str], tuple[str, str]]:
         """(variant, measure) of the side that should be greater, then of the other."""
-        return (self.greater, self.measures[0]), (self.than, self.measures[1])
+        return (self.greater, self.measure), (self.than, self.than_measure or self.measure)
 
     def judged(self, greater: Sequence[float], than: Sequence[float]) -> Verdict:
         """Judge the claim by values for the same seeds, in the same order."""
@@ -105,11 +79,7 @@ class Verdict:
 
 
 def interval(differences: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
-    """(mean, low, high) of Student's interval; the whole line where there is one value only.
-
-    >>> tuple(round(x, 4) for x in interval([1.0, 2.0, 3.0]))
-    (2.0, -0.4841, 4.4841)
-    """
+    """(mean, low, high) of Student's interval; the whole line where there is one value only."""
     count = len(differences)
     if not count:
         return math.nan, -math.inf, math.inf
@@ -117,6 +87,5 @@ def interval(differences: Sequence[float], level: float = LEVEL) -> tuple[float,
     if count == 1:
         return mean, -math.inf, math.inf
     variance = math.fsum((d - mean) ** 2 for d in differences) / (count - 1)
-    quantile = float(required("scipy.special").stdtrit(count - 1, 0.5 + level / 2))
-    half = quantile * math.sqrt(variance / count)
+    half = float(stdtrit(count - 1, 0.5 + level / 2)) * math.sqrt(variance / count)
     return mean, mean - half, mean + half

@@ -1,0 +1,1 @@
+"""The papers' claims, run over seeds and judged: for a checkout, not installed (`dpacct-train replicate`)."""

@@ -1,0 +1,342 @@
+"""Run the claims of experiments over seeds in processes, store the results, judge them.
+
+A stored run is not repeated, so that an interrupted study goes on where it was. The page of claims and
+results is made from stored results alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from dpacct import InvalidArgument
+from dpacct_training.accept import one_of, whole
+from dpacct_training.durable import write_text
+from dpacct_training.experiment import Experiment, Section, build, check_keys, flat, prepare, table
+from dpacct_training.plan import Plan
+from dpacct_training.run import Session
+from studies.claims import HELD, LEAST_SEEDS, LEVEL, NOT_HELD, UNDECIDED, VariantClaim, Verdict
+from studies.measures import MEASURES, measured
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+UNITS = {"sharpness": "curvature", "rounds": "rounds", "mu": "mu"}
+"""The unit of a measure's differences, where it is not points."""
+Watch = Callable[["Trial", int], None]
+"""Told each finished run, and how many there are."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One run: its variant, settings of the sweep, seed and results.
+
+    `digest`: of all settings that decide the bits, and of the noise that was found. `epsilon`: the true
+    one, of the account that has spent most; `unit`: whom it protects. `curve`: (round, accuracy).
+    `seconds`: of processor time; `megabytes`: the most memory of its process.
+    """
+
+    variant: str
+    at: Section
+    seed: int
+    digest: str
+    measures: dict[str, float] = field(default_factory=dict)
+    epsilon: float | None = None
+    delta: float | None = None
+    unit: str = ""
+    curve: tuple[tuple[int, float], ...] = ()
+    seconds: float = 0.0
+    megabytes: int = 0
+    commit: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment that claims or measures something, and its runs so far.
+
+    `until`: the measure and the value at which a run ends; `full`: what the paper's own size takes.
+    """
+
+    name: str
+    experiment: Experiment
+    paper: str = ""
+    seeds: int = 1
+    full: str = ""
+    measures: tuple[str, ...] = ()
+    until: Mapping[str, float] = field(default_factory=dict)
+    sweep: Mapping[str, list[Any]] = field(default_factory=dict)
+    claims: tuple[VariantClaim, ...] = ()
+    trials: tuple[Trial, ...] = ()
+
+    @classmethod
+    def of_experiment(cls, name: str, experiment: Experiment) -> Study:
+        """Read what the file says beside the run. Raises `InvalidArgument`."""
+        said = dict(experiment.study)
+        whole("seeds", said.get("seeds", 1), 1, 10**4)
+        claims = tuple(build(VariantClaim, "[[claim]]", entry) for entry in said.pop("claim", ()))
+        sweep = flat(table("sweep", said.pop("sweep", {})))
+        for measure in (*said.get("measures", ()), *said.get("until", ())):
+            one_of("measures", measure, MEASURES)
+        for claim in claims:
+            for side in (claim.greater, claim.than):
+                one_of("variant", side, experiment.variants)
+            check_keys("[[claim]] at", claim.at, sweep)
+        return cls(name, experiment, **said, sweep=sweep, claims=claims)
+
+    @property
+    def settings(self) -> list[tuple[str, Section, Section]]:
+        """(variant, settings of the sweep, all changes) of each run."""
+        values = itertools.product(*self.sweep.values())
+        places = [dict(zip(self.sweep, row, strict=True)) for row in values]
+        variants = self.experiment.variants or {"": {}}
+        return [(v, at, {**more, **at}) for v, more in variants.items() for at in places]
+
+    def of(self, variant: str, at: Mapping[str, Any]) -> list[Trial]:
+        """The runs of a variant, by seed."""
+        kept = [t for t in self.trials if t.variant == variant and at.items() <= t.at.items()]
+        return sorted(kept, key=lambda trial: trial.seed)
+
+    def sides(self, claim: VariantClaim) -> tuple[list[Trial], list[Trial]]:
+        """The runs that a claim compares: those of seeds that both variants have."""
+        sides = [self.of(variant, claim.at) for variant in (claim.greater, claim.than)]
+        shared = {t.seed for t in sides[0]} & {t.seed for t in sides[1]}
+        greater, than = ([t for t in side if t.seed in shared] for side in sides)
+        return greater, than
+
+    def verdicts(self) -> list[Verdict]:
+        """The verdict on each claim, by the stored runs."""
+        return [
+            claim.judged(
+                *(
+                    [trial.measures[measure] for trial in side]
+                    for (_, measure), side in zip(claim.sides, self.sides(claim), strict=True)
+                )
+            )
+            for claim in self.claims
+        ]
+
+
+def studies(names: Sequence[str] = (), folder: Path = EXPERIMENTS) -> list[Study]:
+    """The experiments that claim or measure something: all, or those of these files and papers."""
+    files = sorted(folder.glob("*.toml"))
+    every = [Study.of_experiment(path.stem, Experiment.read(path)) for path in files]
+    claiming = [s for s in every if s.claims or s.measures]
+    accepted = sorted({study.name for study in claiming} | {study.paper for study in claiming})
+    for name in names:
+        one_of("paper or experiment", name, accepted)
+    return [s for s in claiming if not names or {s.name, s.paper} & set(names)]
+
+
+Job = tuple[Trial, Experiment, frozenset[str], Mapping[str, float]]
+"""A run to be done, its measures, and the values at which it ends."""
+
+
+def jobs(study: Study, seeds: int) -> list[Job]:
+    """Every variant at every setting of the sweep, seed by seed."""
+    runs, noise = [], {}
+    for seed in range(seeds):
+        for place, (variant, at, changes) in enumerate(study.settings):
+            changed = study.experiment.changed({**changes, "run.seed": seed})
+            if (
+                place not in noise
+            ):  # the noise that was found decides the bits, and no seed moves it
+                noise[place] = _noise(prepare(changed).plan)
+            decisive = f"{changed.to_json()}{dict(study.until) or ''}{noise[place]}"
+            digest = hashlib.sha256(decisive.encode()).hexdigest()[:16]
+            claimed = {m for c in study.claims for v, m in c.sides if v == variant}
+            measures = frozenset({"accuracy", *study.measures, *claimed})
+            runs.append((Trial(variant, at, seed, digest), changed, measures, study.until))
+    return runs
+
+
+def _noise(plan: Plan) -> list[tuple[int, float, float]]:
+    """Size, clip and variance of every noise of a plan."""
+    noises = [*plan.noise.values(), *(records.noise for records in plan.records.values())]
+    return sorted({(noise.size, noise.clip, noise.variance) for noise in noises})
+
+
+def read(study: Study, folder: Path) -> Study:
+    """The study with its stored results. Raises `InvalidArgument`."""
+    path = folder / f"{study.name}.json"
+    if not path.exists():
+        return study
+    try:
+        kept = []
+        for entry in json.loads(path.read_text(encoding="utf-8")):
+            kept.append(Trial(**{**entry, "curve": tuple(map(tuple, entry["curve"]))}))
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"the results in {str(path)!r} cannot be read: {error}"
+        raise InvalidArgument(message, argument="out") from None
+    return replace(study, trials=tuple(kept))
+
+
+def keep(study: Study, folder: Path) -> None:
+    """Store all runs so far, one per line."""
+    lines = [json.dumps(asdict(trial), sort_keys=True) for trial in study.trials]
+    write_text(folder / f"{study.name}.json", "[\n" + ",\n".join(lines) + "\n]\n")
+
+
+def replicate(
+    study: Study,
+    folder: Path,
+    *,
+    quick: bool = False,
+    processes: int = 1,
+    watch: Watch | None = None,
+) -> Study:
+    """All runs of a study that are not kept in `folder` yet; `quick`: the least seeds that decide."""
+    study = read(study, folder)
+    every = jobs(study, max(study.seeds, LEAST_SEEDS))
+    order = {trial.digest: place for place, (trial, *_) in enumerate(every)}
+    kept = {t.digest: t for t in study.trials if t.digest in order}  # of these settings
+    seeds = LEAST_SEEDS if quick else study.seeds
+    todo = [
+        job
+        for job in every
+        if job[0].seed < seeds
+        and (job[0].digest not in kept or job[2] - set(kept[job[0].digest].measures))
+    ]
+    commit = _commit() if todo else ""
+    for trial in _finished(todo, processes):
+        kept[trial.digest] = replace(trial, commit=commit)
+        trials = sorted(kept.values(), key=lambda t: order[t.digest])
+        study = replace(study, trials=tuple(trials))
+        keep(study, folder)
+        if watch is not None:
+            watch(trial, len(todo))
+    return study
+
+
+def _finished(todo: Sequence[Job], processes: int) -> Iterator[Trial]:
+    if processes == 1:
+        yield from map(run, todo)
+        return
+    with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(run, job) for job in todo]):
+            yield future.result()
+
+
+def _commit() -> str:
+    """Return the commit of the experiments; "-dirty" where it was changed; "" outside a checkout."""
+    words = ["git", "-C", str(EXPERIMENTS), "describe", "--always", "--dirty", "--abbrev=12"]
+    with suppress(OSError):
+        return subprocess.run(words, capture_output=True, text=True).stdout.strip()
+    return ""
+
+
+def run(job: Job) -> Trial:
+    """One run, in memory."""
+    trial, experiment, measures, goal = job
+    start, session = time.process_time(), Session(prepare(experiment))
+
+    def enough() -> bool:
+        seen = measured(session, set(goal))
+        return bool(goal) and all(seen[name] >= value for name, value in goal.items())
+
+    result = session.finish(enough=enough)
+    if goal and not enough():
+        message = f"rounds must be enough for {dict(goal)}, got {session.run.state.round}"
+        raise InvalidArgument(f"{message} in {trial.variant!r}", argument="rounds")
+    seconds = time.process_time() - start
+    account = None if result.account is None else session.prepared.plan.accounts[result.account]
+    return replace(
+        trial,
+        measures=measured(session, set(measures)),
+        epsilon=None if result.spent is None else round(float(result.spent), 6),
+        delta=None if account is None else float(account.delta),
+        unit="" if result.spent is None else result.spent.unit,
+        curve=tuple((row["round"], round(100 * row["accuracy"], 4)) for row in result.rows),
+        seconds=round(seconds, 2),
+        megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    )
+
+
+def command(
+    papers: Sequence[str], out: Path, quick: bool, processes: int, say: Callable[[str], None]
+) -> None:
+    """Run the studies of these papers, say their verdicts, and write the page of all that is stored."""
+
+    def told(trial: Trial, of: int) -> None:
+        say(f"1 of {of}: {trial.variant} {trial.at or ''} seed {trial.seed}: {trial.measures}")
+
+    for study in studies(papers):
+        say(study.name)
+        for v in replicate(study, out, quick=quick, processes=processes, watch=told).verdicts():
+            say(f"{v.word}: {v.claim.says} ({v.difference:+.2f} [{v.low:+.2f}, {v.high:+.2f}])")
+    stored = [study for study in (read(s, out) for s in studies()) if study.trials]
+    write_text(out / "replication.md", page(stored))
+    say(str(out / "replication.md"))
+
+
+# --- the page
+
+PICTURES = {
+    "Accuracy against true epsilon, for all methods": "../figures/methods_epsilon.svg",
+    "Learning curves of the papers' systems": "../figures/learning_curves.svg",
+}
+"""Drawn by `python figures/make.py methods_epsilon learning_curves`."""
+
+
+def page(stored: Sequence[Study], pictures: Mapping[str, str] = PICTURES) -> str:
+    """Markdown: one table row a claim, then means, time and memory, then what does not fit here."""
+    verdicts = [(study, verdict) for study in stored for verdict in study.verdicts()]
+    words = [v.word for _, v in verdicts]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in (HELD, NOT_HELD, UNDECIDED))
+    chance = f"{(1 - LEVEL) * len(words):.1f}"
+    head = Path(__file__).with_name("head.md").read_text(encoding="utf-8")
+    lines = [head.format(count=len(words), counts=counts, chance=chance).rstrip("\n")]
+    lines += [_row(study, verdict) for study, verdict in verdicts]
+    lines += ["", ""]
+    lines += [line for name, link in pictures.items() for line in (f"![{name}]({link})", "")]
+    lines += ["## Time and memory", ""]
+    lines += ["Processor time of one core for all seeds, and the most memory of one process.", ""]
+    lines += ["| command | runs | CPU s | MB | run at commit |", "|---|---|---|---|---|"]
+    lines += [_cost(study) for study in stored]
+    lines += ["", "## What does not fit here", ""]
+    lines += [
+        f"- **{s.experiment.name}** (`{s.name}`): {' '.join(s.full.split())}"
+        for s in stored
+        if s.full
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _row(study: Study, verdict: Verdict) -> str:
+    claim = verdict.claim
+    seen = f"{verdict.difference:+.2f} [{verdict.low:+.2f}, {verdict.high:+.2f}]"
+    unit = f" ({UNITS[claim.measure]})" if claim.measure in UNITS else ""
+    both = list(dict.fromkeys(_epsilon(side) for side in study.sides(claim)))
+    says, printed = " ".join(claim.says.split()), claim.printed or "–"
+    cells: list[str] = [study.paper, says, verdict.word, seen + unit, f"{claim.by:g}"]
+    cells += [str(len(verdict.greater)), printed, " against ".join(both)]
+    cells += [claim.printed_epsilon or "–", f"`dpacct-train replicate {study.name}`"]
+    return "| " + " | ".join(cells) + " |"
+
+
+def _epsilon(side: Sequence[Trial]) -> str:
+    """Return the epsilon, such as "2.00 a client"."""
+    spent = [trial.epsilon for trial in side if trial.epsilon is not None]
+    if not spent:
+        return "none"
+    return (
+        f"{max(spent):.2f} a {side[0].unit}"
+        if max(spent) < 1000
+        else f"{max(spent):,.0f} a {side[0].unit}"
+    )
+
+
+def _cost(study: Study) -> str:
+    seconds = sum(trial.seconds for trial in study.trials)
+    most = max(trial.megabytes for trial in study.trials)
+    commits = ", ".join(dict.fromkeys(trial.commit for trial in study.trials))
+    cells = (len(study.trials), f"{seconds:.0f}", most, commits)
+    return f"| `dpacct-train replicate {study.name}` | {' | '.join(map(str, cells))} |"
