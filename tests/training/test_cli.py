@@ -79,7 +79,7 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
 def test_missing_answers_are_in_the_last_line_and_the_exit_code(
     toml: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lossy = lambda self, prepared, folder: Lossy(hosts(prepared))  # noqa: E731
+    lossy = lambda self, prepared: Lossy(hosts(prepared))  # noqa: E731
     monkeypatch.setattr(engines.EngineSetting, "start", lossy)
     assert main(["run", str(toml), "--out", str(toml.parent / "lossy"), "--quiet"]) == 11
     assert re.search(

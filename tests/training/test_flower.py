@@ -1,5 +1,6 @@
 """Flower's engine and nodes with all faults of a network, in this process; the real one: test_superlink."""
 
+import json
 import runpy
 import shutil
 import signal
@@ -20,7 +21,7 @@ from dpacct_training.accounts import RUN
 from dpacct_training.cli.main import main
 from dpacct_training.engines.flower.app import server_app
 from dpacct_training.engines.flower.grid import Flower
-from dpacct_training.engines.flower.link import free_port
+from dpacct_training.engines.flower.launch import free_port
 from dpacct_training.engines.flower.node import (
     BUDGET,
     OTHER_TASK,
@@ -537,9 +538,7 @@ def test_an_app_for_flwr_run_is_the_experiment(
 
 
 @pytest.mark.usefixtures("bare_reports")
-def test_a_flower_app_runs_to_its_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_flower_app_runs_to_its_report(tmp_path: Path) -> None:
     """What its ServerApp does, with a grid of this process."""
     prepared = system("dp_fed_ls", engine__name="flower", engine__hosts=2)
     grid = LoopbackGrid(app_of(prepared, tmp_path / str(host)) for host in (0, 1))
@@ -548,7 +547,9 @@ def test_a_flower_app_runs_to_its_report(
     config = {"hosts": 2, "deadline": 60.0, "out": out}
     context = Context(1, 1, {}, RecordDict(), config)
     server_app(tmp_path / "experiment.toml")(grid, context)
-    assert "epsilon 4" in capsys.readouterr().out
+    result = json.loads((Path(out) / "result.json").read_text())
+    assert result["code"] == 0 and "epsilon 4" in result["line"]
+    assert result["values"]["missing"] == {}
     beside, engine = begun(prepared)
     beside.finish(engine)
     saved = load_file(Path(out) / "checkpoint.safetensors")

@@ -6,13 +6,11 @@ Minutes, so only with `pytest -m processes -o faulthandler_timeout=1800 tests/tr
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -27,16 +25,17 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 import dpacct as dp
-from dpacct_training.engines.flower.link import (
+from dpacct_training.engines.flower.launch import (
     Home,
     ended,
     free_port,
     listening,
-    node_words,
-    own_superlink,
+    supernode,
 )
+from dpacct_training.engines.flower.launch import superlink as own_superlink
 from dpacct_training.experiment import Experiment, prepare
 from tests.training.experiments import TEXT
+from tests.training.own_data import own_experiment
 
 pytestmark = [pytest.mark.processes, pytest.mark.timeout(3600)]
 
@@ -154,9 +153,8 @@ def superlink(folder: Path) -> Iterator[tuple[Home, str]]:
 
 
 def node(home: Home, address: str, host: int, folder: Path) -> subprocess.Popen[bytes]:
-    return home.start(
-        "flower-supernode", f"node-{host}", *node_words(address, host, folder / f"node-{host}")
-    )
+    process: subprocess.Popen[bytes] = supernode(home, address, host, folder / f"node-{host}")
+    return process
 
 
 def killed(process: subprocess.Popen[bytes]) -> None:
@@ -174,13 +172,13 @@ def test_a_supernode_killed_in_a_round_is_missing_and_comes_back(tmp_path: Path)
         nodes = [node(home, address, host, tmp_path) for host in (0, 1)]
         try:
             words = command(experiment, out, "--superlink", address)
-            with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
+            with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
                 until(lambda: len(measured(out)) == 1)
                 killed(nodes[1])
                 until(lambda: len(measured(out)) == 2)
                 nodes[1] = node(home, address, 1, tmp_path)
-                _, said = server.communicate(timeout=PATIENCE)
-            assert server.returncode == 0, said
+                said, _ = server.communicate(timeout=PATIENCE)
+            assert server.returncode == 11 and "answers are missing" in said, said
         finally:
             for process in nodes:
                 ended(process)
@@ -192,69 +190,39 @@ def test_a_supernode_killed_in_a_round_is_missing_and_comes_back(tmp_path: Path)
     assert rows[-1]["epsilon"] <= 8.0
 
 
-class Proxy:
-    """Passes bytes on until it is told to drop everything."""
-
-    def __init__(self, address: str) -> None:
-        host, _, port = address.rpartition(":")
-        self.target, self.dropping = (host, int(port)), False
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        self.open: list[socket.socket] = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self.listener.accept()
-                if self.dropping:
-                    near.close()
-                    continue
-                far = socket.create_connection(self.target)
-                self.open += [near, far]
-                for pair in ((near, far), (far, near)):
-                    threading.Thread(target=self._pass, args=pair, daemon=True).start()
-
-    def _pass(self, source: socket.socket, target: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(65536):
-                if self.dropping:
-                    break
-                target.sendall(data)
-        for end in (source, target):
-            with suppress(OSError):
-                end.close()
-
-    def drop(self, dropping: bool = True) -> None:
-        self.dropping = dropping
-        if dropping:
-            for end in self.open:
-                with suppress(OSError):
-                    end.shutdown(socket.SHUT_RDWR)
-            self.open.clear()
-
-    def close(self) -> None:
-        self.listener.close()
-        self.drop()
+def test_ray_and_supernodes_give_the_bits_of_one_process(tmp_path: Path) -> None:
+    """Flower's simulation, on the same ClientApp and ServerApp."""
+    experiment = write(tmp_path, SHARES.replace("rounds = 4", "rounds = 2"))
+    done = run(experiment, tmp_path / "ray", "--engine", "ray", "--set", "engine.hosts=2")
+    assert done.returncode == 0, done.stderr
+    assert weights(tmp_path / "ray") == beside(experiment, tmp_path)
 
 
-def test_a_partition_ends_the_run_by_itself_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    experiment, out = write(tmp_path, IMPATIENT), tmp_path / "out"
-    with superlink(tmp_path) as (home, address), closing(Proxy(address)) as proxy:
-        nodes = [node(home, address, host, tmp_path) for host in (0, 1)]
+def test_nodes_with_folders_that_the_others_cannot_read(tmp_path: Path) -> None:
+    """Two SuperNodes, each with the files of its own clients only; the server has the test samples."""
+    text = own_experiment(tmp_path, clients=8, hosts=2)
+    experiment, out = (
+        write(tmp_path, text + '[engine]\nname = "flower"\nhosts = 2\n'),
+        tmp_path / "out",
+    )
+    with superlink(tmp_path) as (home, address):
+        nodes = []
+        for host in (0, 1):
+            config = f'partition-id={host} data="{tmp_path / f"host-{host}"}" folder="{tmp_path / str(host)}"'
+            words = ("--superlink", address, "--port", str(free_port()), "--node-config", config)
+            nodes.append(home.start("flower-supernode", f"n-{host}", *words, "--insecure"))
+        (tmp_path / "all").rename(tmp_path / "hidden")  # nobody has all of it
+        (tmp_path / "all").mkdir()
+        (tmp_path / "hidden" / "test.npz").rename(tmp_path / "all" / "test.npz")
         try:
-            words = command(experiment, out, "--superlink", proxy.address)
-            with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as server:
-                until(lambda: len(measured(out)) == 2)
-                proxy.drop()
-                _, said = server.communicate(timeout=PATIENCE)
-            assert server.returncode == 2 and "the same command goes on" in said, said
-            proxy.drop(False)
-            done = run(experiment, out, "--superlink", proxy.address)
+            done = run(experiment, out, "--superlink", address)
             assert done.returncode == 0, done.stderr
         finally:
             for process in nodes:
                 ended(process)
+    (tmp_path / "all" / "test.npz").rename(tmp_path / "hidden" / "test.npz")
+    (tmp_path / "all").rmdir()
+    (tmp_path / "hidden").rename(tmp_path / "all")
     assert weights(out) == beside(experiment, tmp_path)
 
 
@@ -282,7 +250,7 @@ def flwr_run(
         listening(address, PATIENCE)
         processes += [node(home, address, host, folder) for host in (0, 1)]
         home.connection(address, None)
-        flwr = [str(home.path / "bin" / "flwr"), "run", ".", "it"]
+        flwr = [str(home.commands / "flwr"), "run", ".", "dpacct"]
         done = subprocess.run(flwr, cwd=app, env=home.environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         until(lambda: (app / "run" / "report.json").exists())
@@ -416,15 +384,13 @@ def node_key(folder: Path, host: int) -> Path:
 def test_tls_and_nodes_that_are_known(tmp_path: Path) -> None:
     experiment, out = write(tmp_path, SHARES.replace("rounds = 4", "rounds = 2")), tmp_path / "out"
     files, home, port = certificates(tmp_path), Home(tmp_path / "home"), free_port()
-    (tmp_path / "secret").write_bytes(os.urandom(32))
     address = f"127.0.0.1:{port}"
     link = home.start(
         "flower-superlink",
         "superlink",
-        *("--isolation", "process", "--enable-supernode-auth"),
+        *("--disable-runtime-dependency-installation", "--enable-supernode-auth"),
         *("--ssl-ca-certfile", files["ca.crt"], "--ssl-certfile", files["server.pem"]),
         *("--ssl-keyfile", files["server.key"], "--host", "127.0.0.1", "--port", str(port)),
-        *("--superexec-auth-secret-file", str(tmp_path / "secret")),
     )
     processes = [link]
     try:
@@ -434,7 +400,7 @@ def test_tls_and_nodes_that_are_known(tmp_path: Path) -> None:
             path = node_key(tmp_path, host)
             if host < 2:  # the third is not registered
                 registered = subprocess.run(
-                    [str(home.path / "bin" / "flwr"), "supernode", "register", f"{path}.pub", "it"],
+                    [str(home.commands / "flwr"), "supernode", "register", f"{path}.pub", "dpacct"],
                     env=home.environment,
                     capture_output=True,
                     text=True,
@@ -442,15 +408,12 @@ def test_tls_and_nodes_that_are_known(tmp_path: Path) -> None:
                 assert registered.returncode == 0, registered.stdout + registered.stderr
             safe = ("--root-certificates", files["ca.crt"])
             identity = ("--auth-supernode-private-key", str(path))
-            words = node_words(address, host, tmp_path / f"node-{host}", *safe, *identity)
-            processes.append(home.start("flower-supernode", f"node-{host}", *words))
+            place = tmp_path / f"node-{host}"
+            processes.append(supernode(home, address, host, place, *safe, *identity))
         until(lambda: processes[3].poll() is not None)  # who is not known is sent away
         more = ("--set", f"engine.root_certificates={files['ca.crt']}")
         there = ("--superlink", address, *more)
-        secret = ("--set", f"engine.secret_file={tmp_path / 'secret'}")
-        refused = run(experiment, tmp_path / "refused", *there)
-        assert refused.returncode == 2 and "was lost" in refused.stderr, refused.stderr
-        done = run(experiment, out, *there, *secret)
+        done = run(experiment, out, *there)
         assert done.returncode == 0, done.stderr
     finally:
         for process in reversed(processes):

@@ -304,16 +304,21 @@ class Prepared:
         return mark.hexdigest()
 
 
-def prepare(experiment: Experiment) -> Prepared:
-    """Read, check and calibrate; trains nothing. Raises `DpacctError`."""
+def prepare(
+    experiment: Experiment, host: int | None = None, hosts: int = 1, path: str | None = None
+) -> Prepared:
+    """Read, check and calibrate; trains nothing. `host`, `hosts`, `path`: see `federate`.
+
+    Raises `DpacctError`.
+    """
     sections = experiment.sections
     running = build(Running, "[run]", sections["run"])
-    engine = build(EngineSetting, "[engine]", sections["engine"])
+    engine = engine_setting(experiment)
     wanted = build(Data, "[data]", sections["data"])
     local = build(Local, "[local]", sections["local"])
     algorithm_name, settings = _named("algorithm", sections["algorithm"])
     kind = algorithms.by_name(algorithm_name)
-    federation = federate(wanted)
+    federation = federate(wanted, host, hosts, path)
     cohort = build(Cohort, "[privacy]", sections["privacy"], clients=len(federation.clients))
     model_name, model_settings = _named("model", sections["model"])
     model = build(
@@ -336,6 +341,11 @@ def prepare(experiment: Experiment) -> Prepared:
     ):  # its target is what the paper says, no budget
         plan = replace(plan, enforced=False)
     return Prepared(experiment, algorithm, plan, setting, running, engine)
+
+
+def engine_setting(experiment: Experiment) -> EngineSetting:
+    """[engine]. Raises `InvalidArgument`."""
+    return build(EngineSetting, "[engine]", experiment.sections["engine"])
 
 
 def _members(clients: tuple[Section, ...], dimension: int) -> list[Section]:

@@ -104,10 +104,10 @@ class Run:
 
     def tasks(self, engine: Engine, kind: str, round: int, clients: Sequence[int]) -> list[Task]:
         """Chunks of clients with equally many samples, by the plan and not by the engine."""
-        sent, rows = self.algorithm.sent(self.state.server), self.setting.federation.clients
+        sent, sizes = self.algorithm.sent(self.state.server), self.setting.federation.sizes
         groups: dict[tuple[int, int], list[int]] = {}
         for client in clients:
-            groups.setdefault((engine.where(client), len(rows[client])), []).append(client)
+            groups.setdefault((engine.where(client), sizes[client]), []).append(client)
         # Elsewhere clients have keys of their own, which the server never learns; a seeded run is a
         # rehearsal, whose noise anyone can repeat.
         keyed = engine.local or self.keys.source == SEEDED
@@ -414,8 +414,7 @@ class Session:
             stack.enter_context(run.accounts)
             if run.state.round and self._due(run.state.round) and not self._measured():
                 self._measure(run.state, start, watch)  # saved, and killed before it was told
-            path = None if folder is None else folder.path
-            engine = self._engine or prepared.engine.start(prepared, path)
+            engine = self._engine or prepared.engine.start(prepared)
             stack.enter_context(closing(engine))
 
             def after(state: RunState) -> bool:

@@ -57,7 +57,7 @@ class PriFedSync(Algorithm):
         """Noise on the gradients of each client's records; the server adds none."""
         one_of("noise", cohort.noise, NOISES)
         size, clip = setting.model.dimension, cohort.clip
-        fewest = min(len(rows) for rows in setting.federation.clients)
+        fewest = min(setting.federation.sizes)
 
         @cache  # one account for all clients that hold equally many records
         def records(held: int, noise: Noise) -> Records:
@@ -79,10 +79,8 @@ class PriFedSync(Algorithm):
                 "sigma", self.sigma, lambda z: records(fewest, gaussian(2.0 * z)).node
             )
             noise = gaussian(2.0 * found) if found else noise
-        clients = enumerate(setting.federation.clients)
-        return Plan(
-            cohort=cohort, records={client: records(len(rows), noise) for client, rows in clients}
-        )
+        sizes = enumerate(setting.federation.sizes)
+        return Plan(cohort=cohort, records={client: records(n, noise) for client, n in sizes})
 
     def paper_says(self, plan: Plan) -> str:
         """Say what the paper's theorem gives at this run's parameters, beside what holds."""

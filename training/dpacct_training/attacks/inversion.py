@@ -137,7 +137,7 @@ def _one_each(target: AttackedUnits, start: Array) -> AttackedUnits:
     setting = replace(prepared.setting, model=Rigged.of(prepared.setting.model, begin=start))
     if target.unit == CLIENTS:
         firsts = tuple(rows[:1] for rows in setting.federation.clients)
-        setting = replace(setting, federation=replace(setting.federation, clients=firsts))
+        setting = replace(setting, federation=replace(setting.federation, clients=firsts, sizes=()))
     return replace(target, prepared=replace(prepared, setting=setting))
 
 

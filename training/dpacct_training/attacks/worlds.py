@@ -250,7 +250,7 @@ def over_clients(
         run.state = replace(run.state, memory={**run.state.memory, **kept})
         result: dict[int, Vector | None] = dict(loud)
         result |= dict.fromkeys(np.flatnonzero(~there).tolist())
-        inner = prepared.engine.start(prepared, None)
+        inner = prepared.engine.start(prepared)
         with closing(Instead(inner, prepared.plan, secret, result)) as engine:
             for round in range(1, prepared.cohort.rounds + 1):
                 before = run.state.server
@@ -268,7 +268,7 @@ def _kept_for_good(prepared: Prepared, keys: Keys) -> dict[int, Arrays]:
     if not prepared.algorithm.keeps_for_good:
         return {}
     run = Run(prepared.algorithm, prepared.plan, prepared.setting, keys.derived("agents"))
-    with closing(prepared.engine.start(prepared, None)) as engine:
+    with closing(prepared.engine.start(prepared)) as engine:
         run.step(engine, 1)
     return run.state.memory
 

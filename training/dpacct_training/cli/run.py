@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -59,10 +59,10 @@ def _download_lines(name: str) -> Progress:
     return update
 
 
-def line(row: Row, rounds: int) -> str:
+def line_of(row: Row, rounds: int) -> str:
     """One measurement in words.
 
-    >>> line({"round": 3, "loss": 1.5, "accuracy": 0.5, "seconds": 6.0, "epsilon": 0.25}, 30)
+    >>> line_of({"round": 3, "loss": 1.5, "accuracy": 0.5, "seconds": 6.0, "epsilon": 0.25}, 30)
     'round  3/30  accuracy 50.00 %  loss 1.5000  epsilon <= 0.25  54 s left'
     """
     width = len(str(rounds))
@@ -147,7 +147,7 @@ def run(
 
     torch()  # without it, one sentence, before anything is written
     from dpacct_training.accept import one_of
-    from dpacct_training.experiment import Experiment
+    from dpacct_training.experiment import Experiment, engine_setting, prepare
 
     read = Experiment.read(experiment)
     values = dict(change(text) for text in changes)
@@ -166,12 +166,19 @@ def run(
     said = [f"--set {shlex.quote(text)}" for text in changes]
     command = " ".join(["dpacct-train run", shlex.quote(str(experiment)), *said])
     from dpacct_training.cli.log import log
-    from dpacct_training.experiment import prepare
 
     watches = [log(kind, folder, folder.name) for kind in logs]
-    return complete(
-        prepare(read.changed(values)), folder, quiet, command, as_json=as_json, watches=watches
-    )
+    asked, quiet = read.changed(values), quiet or as_json
+    setting = engine_setting(asked)
+    if setting.messages:
+        from dpacct_training.engines.flower.launch import launched
+
+        with live(quiet, asked.sections["privacy"].get("rounds", 1), line_of) as bar:
+            result = launched(asked, setting, folder, [bar, *watches])
+    else:
+        result = complete(prepare(asked), folder, quiet, command, watches=watches)
+    click.echo(json.dumps(result.values) if as_json else result.line)
+    return result.code
 
 
 def change(text: str) -> tuple[str, Any]:
@@ -185,6 +192,14 @@ def change(text: str) -> tuple[str, Any]:
         return path.strip(), value.strip()  # a word without its quotes
 
 
+class Outcome(NamedTuple):
+    """The end of a run: its exit code (11: answers are missing), last line, and JSON values."""
+
+    code: int
+    line: str
+    values: dict[str, Any]
+
+
 def complete(
     prepared: Prepared,
     folder: Path,
@@ -192,10 +207,9 @@ def complete(
     command: str,
     *,
     engine: Engine | None = None,
-    as_json: bool = False,
     watches: Sequence[Callable[..., None]] = (),
-) -> int:
-    """Run to the end, and write the report; returns the exit code, 11 where answers are missing.
+) -> Outcome:
+    """Run to the end, and write the report.
 
     `engine`: one that was started already. `watches`: told each measurement as well.
     """
@@ -210,7 +224,7 @@ def complete(
     from dpacct_training.run import Session
 
     started = Session(prepared, folder, engine=engine)
-    with live(quiet or as_json, prepared.cohort.rounds, line) as bar:
+    with live(quiet, prepared.cohort.rounds, line_of) as bar:
 
         def watch(row: Row, rounds: int) -> None:
             for each in (bar, *watches):
@@ -227,16 +241,14 @@ def complete(
         if chart is not None:
             write_text(folder / f"{name}.svg", chart.to_svg(standalone=True))
     spent = "" if result.spent is None else f", epsilon {float(result.spent):.6g}"
-    if as_json:
-        click.echo(json.dumps(_values(prepared, result, folder)))
-    else:
-        where, lost = folder / "report.html", result.state.missing
-        said = f"{spent}, {missing_answers(result)}" if lost else spent
-        click.echo(f"test accuracy {100 * result.test_accuracy:.2f} %{said}: {where}")
+    where, lost = folder / "report.html", result.state.missing
+    said = f"{spent}, {missing_answers(result)}" if lost else spent
+    line = f"test accuracy {100 * result.test_accuracy:.2f} %{said}: {where}"
+    values = _values(prepared, result, folder)
     if document is not None and document.violated:
         message = f"violated: {document.violated[0].text} ({document.violated[0].evidence})"
         raise AssumptionViolated(message, argument="execution")
-    return _MISSING if result.state.missing else 0
+    return Outcome(_MISSING if lost else 0, line, values)
 
 
 def _values(prepared: Prepared, result: FinishedRun, folder: Path) -> dict[str, Any]:

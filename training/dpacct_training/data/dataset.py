@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -132,13 +133,17 @@ class Federation:
     scaling: str = "unit"
     public: Dataset | None = None
     read: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
+    sizes: tuple[int, ...] = ()
+    """How many samples each client has, also of clients whose rows are elsewhere."""
 
     def __post_init__(self) -> None:
         taken = np.concatenate([np.empty(0, np.int64), *self.clients])
         if len(np.unique(taken)) != len(taken):
             message = "clients must hold disjoint rows: a shared sample belongs to several"
             raise InvalidArgument(message, argument="clients")
-        if any(len(rows) == 0 for rows in self.clients):
+        if not self.sizes:
+            object.__setattr__(self, "sizes", tuple(len(rows) for rows in self.clients))
+        if min(self.sizes) == 0:
             raise InvalidArgument("every client must hold a sample", argument="clients")
         for other in (self.test, *([] if self.public is None else [self.public])):
             alike = self.scaling == "boxes" or other.x.shape[1:] == self.train.x.shape[1:]
@@ -151,6 +156,16 @@ class Federation:
         """The shape of one sample as a model reads it."""
         return (1, SIDE, SIDE) if self.scaling == "boxes" else self.train.x.shape[1:]
 
+    def of_clients(self, kept: Collection[int]) -> Federation:
+        """The part that the host of these clients needs: their samples, and what is public."""
+        nothing: NDArray[np.int64] = np.empty(0, np.int64)
+        places = np.concatenate([nothing, *(self.clients[client] for client in kept)])
+        train, first, rows = self.train.part(places), 0, [nothing] * len(self.clients)
+        for client in kept:
+            rows[client] = np.arange(first, first + self.sizes[client])
+            first += self.sizes[client]
+        return replace(self, train=train, clients=tuple(rows), read={})
+
     def fingerprint(self) -> str:
         """A checksum of all data: replaying noise over other data would reveal both."""
         mark = hashlib.sha256()
@@ -161,6 +176,7 @@ class Federation:
             for array in (part.x, part.y):
                 mark.update(f"{array.dtype}{array.shape}".encode())
                 mark.update(np.ascontiguousarray(array).data)
+        mark.update(repr(self.sizes).encode())
         for rows in self.clients:
             mark.update(len(rows).to_bytes(8, "little") + rows.astype("<i8").tobytes())
         mark.update(self.scaling.encode())

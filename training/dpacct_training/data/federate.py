@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpacct import InvalidArgument
 from dpacct_training.accept import Settings, one_of, positive, setting, whole
-from dpacct_training.data import imported, sources
+from dpacct_training.data import imported, own, sources
 from dpacct_training.data.dataset import SCALINGS, DataParts, Dataset, Federation, synth
 
 Rows = NDArray[np.int64]
@@ -120,7 +120,8 @@ class Data(Settings):
     server's own domain, whose training samples are public and whose test samples judge. `each`, `shards`,
     `concentration` and `least` are the partition's own settings; `samples`, `side`, `classes`,
     `noise` and `seed` those of "synth". `partition_seed` is public: who holds what is not a secret
-    of the run.
+    of the run. "own" is data that live apart, at `path` (`data/own.py`); a node may have them at another
+    place. Every one of its `clients` has `each` samples of `classes`: that many are declared public.
     """
 
     name: str
@@ -132,7 +133,8 @@ class Data(Settings):
     public: str = "none"
     test: int | None = setting(None, whole, 1)
     partition_seed: int = setting(0, whole, 0, 2**63)
-    each: int | None = None
+    path: str | None = None
+    each: int | None = setting(None, whole, 1)
     shards: int | None = None
     concentration: float | None = None
     least: int | None = None
@@ -144,6 +146,11 @@ class Data(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.name == "own":
+            self._check_own()
+        elif self.path is not None:
+            message = f"path must be left out unless name is own, got {self.path!r:.60}"
+            raise InvalidArgument(message, argument="path")
         for name, (key, values) in _ONLY.items():
             value = vars(self)[name]
             if value is not None and vars(self)[key] not in values:
@@ -155,6 +162,17 @@ class Data(Settings):
         if self.public == "validation" and not self.validation:
             message = "validation must be at least 1 where public is validation, got 0"
             raise InvalidArgument(message, argument="validation")
+
+    def _check_own(self) -> None:
+        for name in ("path", "clients", "each", "classes"):
+            if vars(self)[name] is None:
+                message = f"{name} must be given where data are each client's own"
+                raise InvalidArgument(f"{message}, got none", argument=name)
+        given = {"partition": "iid", "train": None, "validation": 0, "public": "none", "test": None}
+        for name, default in given.items():
+            if vars(self)[name] != default:
+                message = f"{name} must be left out where data are each client's own"
+                raise InvalidArgument(f"{message}, got {vars(self)[name]!r}", argument=name)
 
 
 def _named(role: str, name: str) -> DataParts:
@@ -177,9 +195,45 @@ def _pieces(wanted: Data) -> DataParts:
     return held
 
 
+SERVER = -1
+"""The host that trains nobody: it reads what the model is judged on."""
+
+
 @lru_cache(maxsize=4)
-def federate(wanted: Data) -> Federation:
-    """The data of [data], divided among clients."""
+def federate(
+    wanted: Data, host: int | None = None, hosts: int = 1, path: str | None = None
+) -> Federation:
+    """The data of [data], divided among clients.
+
+    `host`: of so many `hosts`, has the clients c with c mod hosts = host only, and `SERVER` none; by default
+    all. `path`: where this host has its own data.
+    """
+    if wanted.name == "own":
+        return _own(wanted, _clients(wanted.clients or 0, host, hosts), host, path)
+    whole_federation = _divided(wanted)
+    if host is None:
+        return whole_federation
+    return whole_federation.of_clients(_clients(len(whole_federation.clients), host, hosts))
+
+
+def _clients(count: int, host: int | None, hosts: int) -> range:
+    if host == SERVER:
+        return range(0)
+    return range(count) if host is None else range(host, count, hosts)
+
+
+def _own(wanted: Data, clients: range, host: int | None, path: str | None) -> Federation:
+    each, classes, count = wanted.each or 0, wanted.classes or 0, wanted.clients or 0
+    tested = host is None or host == SERVER
+    held, rows = own.read(path or wanted.path or "", clients, each, classes, tested)
+    nothing: Rows = np.empty(0, np.int64)
+    everyone = tuple(rows.get(client, nothing) for client in range(count))
+    validation = held.test.part(slice(0, 0))
+    sizes = (each,) * count
+    return Federation(held.train, everyone, validation, held.test, wanted.scaling, sizes=sizes)
+
+
+def _divided(wanted: Data) -> Federation:
     held = _pieces(wanted)
     validation = wanted.validation
     size = len(held.train) - validation if wanted.train is None else wanted.train

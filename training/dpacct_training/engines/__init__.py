@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpacct import InvalidArgument
@@ -115,18 +114,18 @@ class Pool(Engine):
 
 
 _DEADLINE = 600.0
-NAMES = ("in_process", "pool", "flower")
+NAMES = ("in_process", "pool", "flower", "ray")
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineSetting(Settings):
     """[engine]: `name`, and how many `hosts` train at once; the results are the same, bit for bit.
 
-    Of "flower": `superlink` is the host:port of one that runs already, whose SuperNodes are the
-    hosts; without it one is started on this machine, with a SuperNode for each host, and ended with
-    the run. `deadline`: seconds for a round's answers. `root_certificates`: a file with what the
-    SuperLink's TLS certificate is checked by; without it nothing is encrypted, which only loopback
-    allows. `secret_file`: the SuperLink's `--superexec-auth-secret-file`. Raises `InvalidArgument`.
+    "flower": hosts are the SuperNodes of the SuperLink at `superlink` (host:port); without it one is
+    started on this machine, with a SuperNode for each host, and ended with the run. "ray": hosts are
+    virtual nodes of Flower's simulation. Of both, `deadline`: seconds for a round's answers.
+    `root_certificates`: a file with what the SuperLink's TLS certificate is checked by; without it nothing
+    is encrypted, which only loopback allows. Raises `InvalidArgument`.
     """
 
     name: str = "in_process"
@@ -134,7 +133,6 @@ class EngineSetting(Settings):
     superlink: str | None = None
     deadline: float = setting(_DEADLINE, positive)
     root_certificates: str | None = None
-    secret_file: str | None = None
 
     def __post_init__(self) -> None:
         one_of("engine", self.name, NAMES)
@@ -142,16 +140,13 @@ class EngineSetting(Settings):
         if self.name == "in_process" and self.hosts != 1:
             message = f"hosts must be 1 for the engine in_process, got {self.hosts}"
             raise InvalidArgument(message, argument="hosts")
-        flowers = {
-            "deadline": self.deadline != _DEADLINE,
-            "root_certificates": self.root_certificates is not None,
-            "secret_file": self.secret_file is not None,
-        }
-        for name, given in flowers.items():
-            if given and self.name != "flower":
-                message = f"{name} must be left out but for the engine flower, got {self.name}"
-                raise InvalidArgument(message, argument=name)
+        if self.deadline != _DEADLINE and not self.messages:
+            message = f"deadline must be left out for the engine {self.name}"
+            raise InvalidArgument(f"{message}, got {self.deadline:g}", argument="deadline")
         if self.superlink is None:
+            if self.root_certificates is not None:
+                message = "root_certificates must be left out without a superlink"
+                raise InvalidArgument(message, argument="root_certificates")
             return
         host, colon, port = self.superlink.rpartition(":")
         if self.name != "flower" or not (host and colon and port.isdigit()):
@@ -161,18 +156,17 @@ class EngineSetting(Settings):
             message = "root_certificates must be given for a SuperLink on another machine"
             raise InvalidArgument(f"{message}, got none", argument="root_certificates")
 
-    def start(self, prepared: Prepared, folder: Path | None) -> Engine:
-        """The engine, started; whoever starts it closes it."""
+    @property
+    def messages(self) -> bool:
+        """Return whether hosts are Flower's nodes, to which messages go."""
+        return self.name in ("flower", "ray")
+
+    def start(self, prepared: Prepared) -> Engine:
+        """The engine, started; whoever starts it closes it. Raises `InvalidArgument`."""
         parts = (prepared.algorithm, prepared.plan, prepared.setting)
         if self.name == "pool":
             return Pool(self.hosts, *parts)
-        if self.name == "flower":
-            from dpacct_training.extras import required
-
-            required("flwr")  # without it, one sentence
-            from dpacct_training.engines.flower.link import connect
-
-            return connect(self, prepared.experiment, folder)
-        from dpacct_training.site import Host
-
+        if self.messages:
+            message = "engine must be in_process or pool here: its hosts cannot be seen into"
+            raise InvalidArgument(f"{message}, got {self.name!r}", argument="engine")
         return InProcess(Host(*parts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -9,12 +10,15 @@ from flwr.app import Context
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
+from dpacct import DpacctError
+from dpacct_training.data.federate import SERVER
 from dpacct_training.durable import write_text
 from dpacct_training.engines.flower.grid import Flower
 from dpacct_training.engines.flower.node import Disk, HostNode, client_app
 from dpacct_training.experiment import Experiment, prepare
 from dpacct_training.site import Host
 
+RESULT = "result.json"
 _PROJECT = """\
 [build-system]
 requires = ["hatchling"]
@@ -73,36 +77,52 @@ def write_app(folder: Path, experiment: Experiment, hosts: int, deadline: float,
     write_text(folder / "experiment.toml", experiment.to_toml())
 
 
-def node_app(path: Path) -> ClientApp:
-    """A ClientApp of the experiment in a file.
+def node_app(path: Path, base: Path | None = None) -> ClientApp:
+    """A ClientApp of the experiment in a file, for the hosts that its pyproject.toml names.
 
     The node's number is its `partition-id`; its key, its clients' memories and what they have
-    answered lie in the `folder` of its `--node-config`, by default under ~/.local/share.
+    answered lie in the `folder` of its `--node-config`, by default below `base`. `data`: where its
+    clients' own samples are.
     """
 
     def begin(context: Context) -> HostNode:
-        prepared = prepare(Experiment.read(path))
+        config = context.node_config
+        number, hosts = int(config["partition-id"]), int(context.run_config.get("hosts", 0))
+        hosts = hosts or int(config["num-partitions"])
+        data = str(config["data"]) if "data" in config else None
+        prepared = prepare(Experiment.read(path), number, hosts, data)
         host = Host(prepared.algorithm, prepared.plan, prepared.setting.for_hosts())
-        number = str(context.node_config["partition-id"])
-        share = Path.home() / ".local" / "share" / "dpacct-train" / prepared.plan.mark / number
-        disk = Disk(Path(str(context.node_config.get("folder", share))))
-        return HostNode(host, disk)
+        share = base or Path.home() / ".local" / "share" / "dpacct-train"
+        folder = str(config.get("folder", share / prepared.plan.mark / str(number)))
+        return HostNode(host, Disk(Path(folder)))
 
     return client_app(begin)
 
 
-def server_app(path: Path) -> ServerApp:
-    """A ServerApp of the experiment in a file: `dpacct-train run` with Flower's own grid."""
+def server_app(
+    path: Path, hosts: int = 0, deadline: float = 0.0, out: Path | None = None
+) -> ServerApp:
+    """A ServerApp of the experiment in a file: `dpacct-train run` with Flower's own grid.
+
+    `hosts`, `deadline`, `out`: in place of those of the app's pyproject.toml. What came of it lies in the
+    folder's result.json.
+    """
 
     def main(grid: Grid, context: Context) -> None:
         from dpacct_training.cli.run import complete
 
         config = context.run_config
-        prepared = prepare(Experiment.read(path))
-        engine = Flower(grid, int(config["hosts"]), float(config["deadline"]))
-        complete(
-            prepared, Path(str(config["out"])), quiet=True, command="flwr run .", engine=engine
-        )
+        count, patience = hosts or int(config["hosts"]), deadline or float(config["deadline"])
+        folder = out or Path(str(config["out"]))
+        try:
+            prepared = prepare(Experiment.read(path), SERVER, count)
+            engine = Flower(grid, count, patience)
+            result = complete(prepared, folder, quiet=True, command="flwr run .", engine=engine)
+            outcome = {"code": result.code, "line": result.line, "values": result.values}
+        except (DpacctError, OSError) as error:
+            code = error.exit_code if isinstance(error, DpacctError) else 2
+            outcome = {"code": code, "error": str(error)}
+        write_text(folder / RESULT, json.dumps(outcome))
 
     app = ServerApp()
     app.main()(main)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from flwr.app import Message, MessageType, RecordDict
@@ -23,18 +23,11 @@ class Flower(Engine):
     """
 
     def __init__(
-        self,
-        grid: Grid,
-        hosts: int,
-        deadline: float = 600.0,
-        poll: float = 0.2,
-        close: Callable[[], None] = lambda: None,
-        clock: Any = time,
+        self, grid: Grid, hosts: int, deadline: float = 600.0, poll: float = 0.2, clock: Any = time
     ) -> None:
         self.grid, self.hosts, self.deadline, self.poll = grid, hosts, deadline, poll
-        self._close, self._clock = close, clock
-        self._node: dict[int, int] = {}  # by host
-        self._asked: set[int] = set()  # nodes whose number was asked
+        self._clock = clock
+        self._told: dict[int, tuple[int, str]] = {}  # (host, name of its key) by node
         self._join()
 
     @property
@@ -47,45 +40,51 @@ class Flower(Engine):
         return client % self.hosts
 
     def _join(self) -> None:
-        """Wait until every host has a node."""
+        """Wait until every host has a node; nothing is charged before that."""
         end = self._clock.monotonic() + self.deadline
-        while len(self._node) < self.hosts:
-            self._meet(end)
-            if len(self._node) < self.hosts:
-                if self._clock.monotonic() > end:
-                    came = sorted(self._node)
-                    message = f"{self.hosts} hosts were awaited for {self.deadline:g} s"
-                    raise ConnectionError(f"{message}, and those that came are {came}")
-                self._clock.sleep(self.poll)
+        while len(node := self._meet(end)) < self.hosts:
+            if self._clock.monotonic() > end:
+                message = f"{self.hosts} hosts were awaited for {self.deadline:g} s"
+                raise ConnectionError(f"{message}, and those that came are {sorted(node)}")
+            self._clock.sleep(self.poll)
+        names = [self._told[node[host]][1] for host in range(self.hosts)]
+        twice = [host for host, name in enumerate(names) if names.count(name) > 1]
+        if twice:
+            message = f"hosts {twice[0]} and {twice[1]} have the same key, and so the same noise"
+            raise ConnectionError(f"{message}: give each node a folder of its own")
 
-    def _meet(self, end: float) -> None:
-        """Ask nodes that were not here before which host they are; the first to say so is it."""
+    def _meet(self, end: float) -> dict[int, int]:
+        """The node of each host; those that were not here before are asked which one they are."""
         present = set(self.grid.get_node_ids())
-        self._node = {host: node for host, node in self._node.items() if node in present}
-        fresh = sorted(present - self._asked)
-        self._asked = (self._asked & present) | set(fresh)
         ttl = max(1.0, end - self._clock.monotonic())
         questions = [
             Message(RecordDict({}), dst_node_id=node, message_type=MessageType.QUERY, ttl=ttl)
-            for node in fresh
+            for node in sorted(present - self._told.keys())
         ]
+        self._told = {node: told for node, told in self._told.items() if node in present}
         for _, reply in self._carried(questions, end):
             try:
-                host = int(reply.content["who"]["host"])
+                told = reply.content["who"]
+                host, name, unfit = int(told["host"]), str(told["key"]), str(told["unfit"])
             except MALFORMED:
                 continue
+            if unfit:
+                message = f"host {host} cannot take part, for its {unfit:.40}: its log says why"
+                raise ConnectionError(message)
             if 0 <= host < self.hosts:
-                self._node.setdefault(host, reply.metadata.src_node_id)
+                self._told[reply.metadata.src_node_id] = (host, name)
+        # the first to come is it, and one that came later when that one is gone
+        return {host: node for node, (host, _) in reversed(self._told.items())}
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         """Each task's reply, or a refusal that says why there is none."""
         if not tasks:
             return
         end = self._clock.monotonic() + self.deadline
-        self._meet(end)
+        nodes = self._meet(end)
         asked, messages, answered = [], [], 0
         for task in tasks:
-            node = self._node.get(self.where(task.clients[0]))
+            node = nodes.get(self.where(task.clients[0]))
             if node is None:
                 yield Reply(task.clients, {}, refused="no such node")
                 continue
@@ -131,5 +130,4 @@ class Flower(Engine):
             self._clock.sleep(self.poll)
 
     def close(self) -> None:
-        """End what was started for this engine; the grid itself is Flower's."""
-        self._close()
+        """Do nothing: the grid is Flower's."""

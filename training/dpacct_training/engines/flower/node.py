@@ -20,6 +20,7 @@ import numpy as np
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
+from dpacct import InvalidArgument
 from dpacct_training.algorithm import Arrays
 from dpacct_training.durable import secret
 from dpacct_training.extras import required
@@ -182,7 +183,10 @@ class HostNode:
 
     def __init__(self, host: Host, disk: Disk) -> None:
         self.host, self.disk = host, disk
-        host.keys = disk.keys()
+        key = disk.keys()
+        self.name = key.name
+        # other data have other noise: one noise over two sums would tell their difference
+        host.keys = key.derived(host.setting.federation.fingerprint())
 
     def answer(self, record: RecordDict) -> RecordDict:
         """Never raises: the text of an error could tell of the data, so it stays here."""
@@ -224,19 +228,34 @@ def _within(seconds: float) -> Iterator[None]:
 
 
 def client_app(begin: Callable[[Context], HostNode]) -> ClientApp:
-    """A ClientApp of one host; `begin` makes it where the first task comes."""
-    nodes: list[HostNode] = []
+    """A ClientApp of one host; `begin` makes it where it is first asked, of each number once."""
+    nodes: dict[int, HostNode] = {}
+
+    def node(context: Context) -> HostNode:
+        number = int(context.node_config["partition-id"])
+        if number not in nodes:
+            nodes[number] = begin(context)
+        return nodes[number]
 
     def who(message: Message, context: Context) -> Message:
-        host = ConfigRecord({"host": int(context.node_config["partition-id"])})
-        return Message(RecordDict({"who": host}), reply_to=message)
+        """Tell the host's number, its key's public name, and whether it can take part."""
+        number, name, unfit = int(context.node_config["partition-id"]), "", ""
+        try:
+            with _within(message.metadata.ttl):
+                name = node(context).name
+        except InvalidArgument as error:  # told by its argument: a sentence could tell of the data
+            _log.exception("a node cannot take part")
+            unfit = error.argument or "settings"
+        except Exception:
+            _log.exception("a node cannot take part")
+            unfit = "settings"
+        told = ConfigRecord({"host": number, "key": name, "unfit": unfit})
+        return Message(RecordDict({"who": told}), reply_to=message)
 
     def train(message: Message, context: Context) -> Message:
         try:
             with _within(message.metadata.ttl):
-                if not nodes:
-                    nodes.append(begin(context))
-                answer = nodes[0].answer(message.content)
+                answer = node(context).answer(message.content)
         except Exception:
             _log.exception("a node failed")
             answer = packed({}, clients=[-1], refused="failed", digest="")
