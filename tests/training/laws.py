@@ -308,7 +308,7 @@ def record_denominator_law(name: str) -> None:
         total = np.zeros(len(start))
         for place in places:  # each record by itself, clipped by other code
             w = torch.from_numpy(start).requires_grad_(True)
-            loss = site.model.loss(w, site.x[place][None], site.y[place][None])
+            loss = site.model.mean_loss(w, site.x[place][None], site.y[place][None])
             (g,) = torch.autograd.grad(loss, w)
             row = g.double().numpy()
             total += row * min(1.0, 1e-3 / np.linalg.norm(row))

@@ -1,11 +1,14 @@
 """The command: what it writes, what it refuses, and how it ends."""
 
+import csv
 import json
 import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from studies.replicate import Study
@@ -13,6 +16,7 @@ from studies.replicate import Study
 import dpacct as dp
 from dpacct.proof import effort
 from dpacct_training import algorithms, engines
+from dpacct_training.cli.log import log
 from dpacct_training.cli.main import main
 from dpacct_training.data import sources
 from dpacct_training.data.federate import Data
@@ -135,6 +139,69 @@ SWEEP = """
 "algorithm.smoothing" = 0
 accuracy = 50.0
 """
+
+
+def test_what_there_is_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["algorithms"]) == algorithms.names()
+    assert {"linear", "package.module:function"} <= set(found["models"])
+    assert {"mnist", "own", "synth"} <= set(found["data"])
+    assert set(found["engines"]) == {"in_process", "pool", "flower", "ray"}
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"\n  {name}" in listed for names in list(found.values())[2:] for name in names)
+    assert main([]) == 0
+    assert capsys.readouterr().out.startswith("Usage: dpacct-train [OPTIONS] COMMAND")
+
+
+def test_measurements_go_to_a_log(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    toml.write_text(GIVEN_NOISE)
+    out = toml.parent / "logged"
+    assert main(["run", str(toml), "--out", str(out), "--quiet", "--log", "csv"]) == 0
+    with (out / "metrics.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    kept = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [float(r["epsilon"]) for r in rows] == [r["epsilon"] for r in kept] and len(rows) == 6
+    epsilons = [r["epsilon"] for r in kept]  # of each round, not of some
+    assert epsilons == sorted(set(epsilons))
+    capsys.readouterr()
+    assert main(["run", str(toml), "--out", str(out), "--log", "tsv"]) == 2
+    assert "log must be one of csv, tensorboard, wandb" in capsys.readouterr().err
+
+
+def test_other_logs_are_their_own_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they are told, by stand-ins of theirs; without them, one sentence."""
+    told: list[Any] = []
+
+    class Run:
+        def log(self, values: dict[str, float], step: int) -> None:
+            told.append((values, step))
+
+    class Writer:
+        def __init__(self, folder: Path) -> None:
+            assert folder == tmp_path / "tensorboard"
+
+        def add_scalar(self, key: str, value: float, step: int) -> None:
+            told.append((key, value, step))
+
+        def flush(self) -> None:
+            pass
+
+    row = {"round": 3, "accuracy": 0.5, "loss": 1.5, "epsilon": 0.25, "clients": 7, "seconds": 2.0}
+    for name in ("wandb", "tensorboard"):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(dp.MissingExtra, match=f"pip install {name}"):
+            log(name, tmp_path, "x")
+    fake = SimpleNamespace(init=lambda **how: Run(), SummaryWriter=Writer)
+    for name in ("wandb", "tensorboard", "torch.utils.tensorboard"):
+        monkeypatch.setitem(sys.modules, name, fake)
+    log("wandb", tmp_path, "x")(row, 30)
+    assert told.pop() == ({k: v for k, v in row.items() if k != "round"}, 3)
+    log("tensorboard", tmp_path, "x")(row, 30)
+    assert ("epsilon", 0.25, 3) in told and len(told) == 4
 
 
 def test_a_variant_is_chosen_by_its_name(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,7 +382,7 @@ def well_formed(path: Path) -> None:
     settings = Study.of_experiment(path.stem, experiment).settings
     for _, _, values in settings[:: max(1, len(settings) // 8)]:
         changed = experiment.changed(values)
-        source = sources.by_name()[changed.sections["data"]["name"].removesuffix("-features")]
+        source = sources.by_name()[changed.sections["data"]["name"]]
         if changed.sections["model"]["name"] == "lstm":  # its inputs are text, not images
             cohort = build(Cohort, "[privacy]", changed.sections["privacy"], clients=1000)
             build(Local, "[local]", changed.sections["local"])

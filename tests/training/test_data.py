@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
@@ -26,7 +25,6 @@ from scipy.io import savemat
 import dpacct as dp
 from dpacct_training.data import (
     cache,
-    features,
     images,
     imported,
     shakespeare,
@@ -538,30 +536,3 @@ def test_the_kdd_census_leaves_the_weight_out(monkeypatch: pytest.MonkeyPatch) -
     assert held["y_train"].tolist() == [0, 1] and held["y_test"].tolist() == [1]
     assert held["x_train"].shape == (2, 7 + 33)  # 42 less 7 numbers, the weight and the answer
     assert held["x_train"][0, 0] == 128 and held["x_train"][1, 5] == 255  # 45 of 90; 6 of 6
-
-
-def test_features_are_the_public_network_s() -> None:
-    """Seeded weights in its shapes: padded as TensorFlow does, added where shapes agree, averaged."""
-    torch.manual_seed(0)
-    weights: dict[str, torch.Tensor] = {}
-
-    def layer(conv: str, norm: str, out: int, into: int, width: int) -> None:
-        weights[f"{conv}.weight"] = torch.randn(out, into, width, width) / (into * width) ** 0.5
-        for name, value in (("weight", 1.0), ("bias", 0.1), ("running_mean", 0.0)):
-            weights[f"{norm}.{name}"] = torch.full((out,), value)
-        weights[f"{norm}.running_var"] = torch.full((out,), 1.0 - 1e-3)
-
-    layer("_conv_stem", "_bn0", 8, 3, 3)
-    for number in range(16):
-        block = f"_blocks.{number}."
-        layer(f"{block}_expand_conv", f"{block}_bn0", 16, 8, 1)
-        layer(f"{block}_depthwise_conv", f"{block}_bn1", 16, 1, 3 if number % 2 else 5)
-        layer(f"{block}_project_conv", f"{block}_bn2", 8, 16, 1)
-    layer("_conv_head", "_bn1", 20, 8, 1)
-    grey = np.random.default_rng(0).integers(256, size=(3, 1, 12, 12)).astype(np.uint8)
-    seen = features.of_pictures(weights, grey, 64)
-    coloured = features.of_pictures(weights, np.repeat(grey, 3, axis=1), 64)
-    assert seen.shape == (3, 20) and np.array_equal(seen, coloured)
-    assert (seen >= 0).all() and (seen <= 6).all() and seen.std() > 0
-    with pytest.raises(dp.InvalidArgument, match="the archive must hold"):
-        features.read(wheel({"x": ("other", "")}, {"x": ""}))

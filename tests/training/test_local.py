@@ -49,7 +49,7 @@ def by_autograd(self: Model, w: Any, x: Any, y: Any) -> Any:
     rows = []
     for flat, a, b in zip(w, x, y, strict=True):
         weights = flat.detach().requires_grad_(True)
-        rows.append(torch.autograd.grad(self.loss(weights, a, b), weights)[0])
+        rows.append(torch.autograd.grad(self.mean_loss(weights, a, b), weights)[0])
     return torch.stack(rows)
 
 
@@ -223,12 +223,12 @@ def test_a_sequence_model_learns_to_repeat() -> None:
     y = x[:, -1].long()
     flat = torch.from_numpy(model.initial(KEYS.generator("start")).astype(np.float32))
     assert len(flat) == model.dimension == 4 * 4 + (4 + 12 + 2) * 48 + 12 * 4 + 4
-    first = float(model.loss(flat, x, y))
+    first = float(model.mean_loss(flat, x, y))
     for _ in range(60):
         weights = flat.requires_grad_(True)
-        (gradient,) = torch.autograd.grad(model.loss(weights, x, y), weights)
+        (gradient,) = torch.autograd.grad(model.mean_loss(weights, x, y), weights)
         flat = (flat - 1.0 * gradient).detach()
-    assert float(model.loss(flat, x, y)) < 0.5 * first
+    assert float(model.mean_loss(flat, x, y)) < 0.5 * first
 
 
 @pytest.mark.parametrize("name", models.names())

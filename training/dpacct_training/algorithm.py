@@ -93,7 +93,7 @@ class Setting:
         loss, right = 0.0, 0
         with torch.no_grad():
             for first in range(0, len(y), _AT_ONCE):
-                scores = self.model.scores(flat, x[first : first + _AT_ONCE])
+                scores = self.model.scores(flat, x[first : first + _AT_ONCE]).cpu()
                 truth = y[first : first + _AT_ONCE]
                 loss += float(torch.nn.functional.cross_entropy(scores, truth, reduction="sum"))
                 right += int((scores.argmax(dim=1) == truth).sum())

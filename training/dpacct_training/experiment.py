@@ -26,6 +26,7 @@ from dpacct_training.data.federate import Data, federate
 from dpacct_training.engines import EngineSetting
 from dpacct_training.keys import Keys
 from dpacct_training.local import Local
+from dpacct_training.models.model import Model
 from dpacct_training.plan import AS_PRINTED, Cohort, Plan
 
 T = TypeVar("T")
@@ -320,14 +321,9 @@ def prepare(
     kind = algorithms.by_name(algorithm_name)
     federation = federate(wanted, host, hosts, path)
     cohort = build(Cohort, "[privacy]", sections["privacy"], clients=len(federation.clients))
-    model_name, model_settings = _named("model", sections["model"])
-    model = build(
-        models.by_name(model_name),
-        "[model]",
-        model_settings,
-        inputs=federation.shape,
-        classes=federation.train.classes,
-    )
+    kind_of_model, model_settings = models.settings_of(*_named("model", sections["model"]))
+    shape = {"inputs": federation.shape, "classes": federation.train.classes}
+    model: Model = build(kind_of_model, "[model]", model_settings, **shape)
     if experiment.clients:
         settings = {**settings, "members": _members(experiment.clients, model.dimension)}
     algorithm: Algorithm = build(kind, "[algorithm]", settings, local=local)

@@ -465,21 +465,14 @@ class Session:
         return self.prepared.algorithm.judged(self.run.state.server)
 
     def epsilon_so_far(self, round: int) -> float | None:
-        """An upper bound on epsilon after some rounds, exact at about ten of them and at the end.
-
-        More rounds cost more, so the value at a later round bounds an earlier one.
-        """
+        """Epsilon after some rounds, computed exactly; proved at the end only, which takes longer."""
         accounts = self.prepared.plan.accounts
         if RUN not in accounts:
             spent = self.run.spent()
             return max((float(answer) for answer in spent.values()), default=None)
         account, rounds = accounts[RUN], self.prepared.cohort.rounds
-        every = max(1, rounds // 10)
-        asked = min(-(-round // every) * every, rounds)
-        # Far fewer rounds can have a looser bound than more of them. A proof of each would take longer
-        # than the rounds: only the end's is looked for.
-        so_far = account.spent(asked, "auto" if asked == rounds else "exact")
-        return min(float(so_far), float(account.spent(rounds)))
+        # far fewer rounds can have a looser bound than more of them
+        return min(float(account.spent(round, "exact")), float(account.spent(rounds)))
 
     def _over(self, local: bool, personal: float | None, seconds: float) -> FinishedRun:
         run, prepared = self.run, self.prepared

@@ -223,5 +223,5 @@ class Host:
         """Return a personal model's accuracy on the client's own samples."""
         flat = torch.from_numpy(weights.astype(np.float32))
         with torch.no_grad():
-            scores = self.setting.model.scores(flat, self.x[rows])
+            scores = self.setting.model.scores(flat, self.x[rows]).cpu()
         return float((scores.argmax(1) == self.y[rows]).float().mean())

@@ -91,7 +91,7 @@ def sharpness(session: Session) -> float:
     setting = session.prepared.setting
     x, y = (part[:_SAMPLES] for part in setting.samples(setting.federation.test))
     w = torch.from_numpy(session.weights.astype(np.float32)).requires_grad_(True)
-    (gradient,) = torch.autograd.grad(setting.model.loss(w, x, y), w, create_graph=True)
+    (gradient,) = torch.autograd.grad(setting.model.mean_loss(w, x, y), w, create_graph=True)
     turned, value = torch.randn(len(w), generator=torch.Generator().manual_seed(0)), torch.zeros(())
     for _ in range(_STEPS):
         direction = turned / turned.norm()

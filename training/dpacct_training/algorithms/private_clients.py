@@ -240,6 +240,7 @@ class UDPFL(Algorithm):
         x, y = setting.open()  # a loss is looked at: never of the clients' data
         path: list[Array] = [last + t * (mean - last) for t in np.linspace(0.0, 1.5, self.connect)]
         losses = [
-            float(setting.model.loss(torch.from_numpy(w.astype(np.float32)), x, y)) for w in path
+            float(setting.model.mean_loss(torch.from_numpy(w.astype(np.float32)), x, y))
+            for w in path
         ]
         return path[int(np.argmin(losses))]

@@ -175,7 +175,7 @@ class Student:
         w = self._fitted(w, x, y, inputs, directions)
         if self.self_training:
             with torch.no_grad():
-                guessed = self.model.scores(w, others).argmax(1)
+                guessed = self.model.scores(w, others).argmax(1).cpu()
             w = self._fitted(w, inputs, torch.cat([y, guessed]), inputs, directions)
         return w
 
@@ -255,7 +255,7 @@ class PateFL(Voting):
             site.keep("agent", sent["start"] + fit(site, sent["start"], self.local, terms=terms))
         agents = torch.from_numpy(site.recall("agent", sent["start"]).astype(np.float32))
         with torch.no_grad():
-            labels = torch.stack([site.model.scores(w, x).argmax(1) for w in agents])
+            labels = torch.stack([site.model.scores(w, x).argmax(1).cpu() for w in agents])
         votes: Array = np.eye(site.model.classes)[labels.numpy()]
         return votes
 
@@ -278,7 +278,7 @@ class PateFL(Voting):
 class KnnFL(Voting):
     """No agent trains: its vote is the mean of the labels of its `neighbours` samples nearest to a query.
 
-    Features are the samples as the model reads them: `dpacct-train data features` makes public ones.
+    Features are the samples as the model reads them.
     """
 
     neighbours: int = setting(1, whole, 1, 10**6)

@@ -203,7 +203,7 @@ def by_cosine(model: Model, start: Array, update: Array, begin: Array) -> Array:
     optimiser = torch.optim.Adam([x], lr=_PACE)
     for step in range(_STEPS):
         optimiser.param_groups[0]["lr"] = _PACE * (1.0 - step / _STEPS)
-        (g,) = torch.autograd.grad(model.loss(flat, x, label), flat, create_graph=True)
+        (g,) = torch.autograd.grad(model.mean_loss(flat, x, label), flat, create_graph=True)
         loss = 1.0 - torch.nn.functional.cosine_similarity(g, wanted, dim=0)
         loss = loss + _SMOOTH * ((x.diff(dim=-1) ** 2).mean() + (x.diff(dim=-2) ** 2).mean())
         (slope,) = torch.autograd.grad(loss, x)

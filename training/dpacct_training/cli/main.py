@@ -55,23 +55,6 @@ def bring(path: Path, name: str) -> None:
 
 
 @data.command()
-@click.argument("name")
-@click.option("--samples", default=6000, show_default=True, help="For training; a fifth to test.")
-@click.option("--side", default=96, show_default=True, help="What pictures are enlarged to.")
-def features(name: str, samples: int, side: int) -> None:
-    """Make NAME-features: what EfficientNet-Lite0, trained on public pictures, sees in those of NAME."""
-    from dpacct_training.extras import torch
-
-    torch()
-    from dpacct_training.cli.run import download_bar
-    from dpacct_training.data.features import extract
-
-    with download_bar("weights") as progress:
-        path = extract(name, samples, side, progress)
-    click.echo(str(path))
-
-
-@data.command()
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--samples", default=2000, show_default=True)
 @click.option("--side", default=8, show_default=True, help="Height and width of an image.")
@@ -125,13 +108,46 @@ def init(
     click.echo(f"flwr run {folder}: the run's folder is {runs}, on the SuperLink's machine")
 
 
+@click.command("list")
+@click.option("--json", "as_json", is_flag=True, help="Print the names as JSON.")
+def everything(as_json: bool) -> None:
+    """Algorithms, models, data sets and engines, by the names that experiments call them."""
+    from dpacct_training.extras import torch
+
+    torch()
+    from dpacct_training import algorithms, engines, models
+    from dpacct_training.data import imported, sources
+
+    algorithms.load_plugins()
+    kinds = [algorithms.by_name(name) for name in algorithms.names()]
+    found: dict[str, dict[str, str]] = {
+        "algorithms": {kind.name: kind.source for kind in kinds},
+        "models": {name: "" for name in [*models.names(), models.Module.name]},
+        "data": {
+            **{name: source.licence for name, source in sorted(sources.by_name().items())},
+            **dict.fromkeys(imported.names(), "imported"),
+            "synth": "made-up images",
+            "own": "each client's own samples, which nobody else reads",
+        },
+        "engines": dict.fromkeys(engines.NAMES, ""),
+    }
+    if as_json:
+        click.echo(json.dumps({"schema": 1, "command": "list", **found}))
+        return
+    for title, names in found.items():
+        click.echo(f"{title}:")
+        for name, about in names.items():
+            click.echo(f"  {name:22} {about}".rstrip())
+
+
 root = click.Group(
     "dpacct-train",
+    no_args_is_help=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Federated training whose executed coins, clips and noise are what dpacct accounts.",
 )
 click.version_option(dp.__version__, prog_name="dpacct-train")(root)
-for _command in (data, run, attack, audit, flower, replicate):
+for _command in (everything, data, run, attack, audit, flower, replicate):
     root.add_command(_command)
 
 
@@ -142,7 +158,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     dpacct-train, version ...
     0
     """
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     as_json = "--json" in words
     try:
         code = root.main(words, prog_name="dpacct-train", standalone_mode=False)

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dpacct import InvalidArgument
 from dpacct_training.accept import one_of, setting
 from dpacct_training.models.model import INWARD, Model
 
@@ -50,6 +51,14 @@ class Linear(Model):
 
     name: ClassVar[str] = "linear"
     stacks: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        closed = {"loss": "cross_entropy", "device": "cpu"}  # its gradients are written out
+        for name, value in closed.items():
+            if vars(self)[name] != value:
+                message = f"{name} must be {value} for the model linear, got {vars(self)[name]!r}"
+                raise InvalidArgument(message, argument=name)
 
     @property
     def features(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from dpacct import InvalidArgument
 from dpacct_training.accept import Settings, one_of, setting
 
 if TYPE_CHECKING:
@@ -22,6 +23,16 @@ if TYPE_CHECKING:
     from dpacct_training.site import Site
 
 STARTS = ("zeros", "default")
+DEVICES = ("cpu", "cuda", "auto")
+LOSSES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "cross_entropy": torch.nn.functional.cross_entropy,
+    "multi_margin": torch.nn.functional.multi_margin_loss,
+    "nll": torch.nn.functional.nll_loss,
+}
+"""Losses of class scores and labels, by name; "nll" is for models that end in a log-softmax."""
+_STACKED = 200_000
+"""Weights up to which the gradients of a batch's records are one program (measured: half the time of one
+record after another; with a million weights they are four times slower, since they fill the memory)."""
 INWARD = 1.0 - 1e-6
 """Closed forms bound a gradient to this part of its clip: in single precision it must not be longer."""
 
@@ -30,12 +41,15 @@ INWARD = 1.0 - 1e-6
 class Model(Settings, ABC):
     """`inputs`: shape of one sample; `classes`: how many there are.
 
-    `start`: "zeros", or "default" for PyTorch's own initialisation, keyed by the run.
+    `start`: "zeros", or "default" for PyTorch's own initialisation, keyed by the run. `loss`: the mean of
+    which is descended. `device`: where scores and gradients are computed; "auto": a GPU, if there is one.
     """
 
     inputs: tuple[int, ...]
     classes: int
     start: str = setting("default", one_of, STARTS)
+    loss: str = setting("cross_entropy", one_of, LOSSES)
+    device: str = setting("cpu", one_of, DEVICES)
 
     name: ClassVar[str]
     stacks: ClassVar[bool] = False
@@ -48,6 +62,18 @@ class Model(Settings, ABC):
     def apply(self, call: Any, x: Any) -> Any:
         """Class scores (samples, classes); `call(name, x)` runs the module of that name: "net" if alone."""
         return call("net", x)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.device == "cuda" and not torch.cuda.is_available():
+            message = 'device must be "cpu" or "auto" where PyTorch sees no GPU, got \'cuda\''
+            raise InvalidArgument(message, argument="device")
+
+    @cached_property
+    def place(self) -> torch.device:
+        """Where it computes."""
+        auto = "cuda" if torch.cuda.is_available() else "cpu"
+        return torch.device(auto if self.device == "auto" else self.device)
 
     @cached_property
     def _layout(self) -> tuple[dict[str, torch.nn.Module], list[tuple[str, str, torch.Size]]]:
@@ -66,8 +92,9 @@ class Model(Settings, ABC):
         return sum(math.prod(shape) for _, _, shape in self._layout[1])
 
     def scores(self, flat: Tensor, x: Tensor) -> Tensor:
-        """Class scores of the samples `x` under the weights `flat`."""
+        """Class scores of the samples `x` under the weights `flat`, on the model's device."""
         modules, shapes = self._layout
+        flat, x = flat.to(self.place), x.to(self.place)
         parameters: dict[str, dict[str, Any]] = {}
         pieces = torch.split(flat, [math.prod(shape) for _, _, shape in shapes])
         for (name, key, shape), piece in zip(shapes, pieces, strict=True):
@@ -78,9 +105,9 @@ class Model(Settings, ABC):
         )
         return scores
 
-    def loss(self, flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
-        """Mean cross-entropy."""
-        return torch.nn.functional.cross_entropy(self.scores(flat, x), y)
+    def mean_loss(self, flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        """The mean loss of samples with labels `y`."""
+        return LOSSES[self.loss](self.scores(flat, x), y.to(self.place))
 
     def initial(self, generator: np.random.Generator) -> NDArray[np.float64]:
         """The weights that a run starts from."""
@@ -102,21 +129,31 @@ class Model(Settings, ABC):
         """(clients, d): of the mean loss of each client's batch x (clients, batch, ...)."""
         if self.stacks:
             _ = self.dimension  # this lays the model out, which vmap may not
-            stacked: Tensor = torch.func.vmap(torch.func.grad(self.loss))(w, x, y)
-            return stacked
+            x, y = x.to(self.place), y.to(self.place)
+            stacked = torch.func.vmap(torch.func.grad(self.mean_loss))(w.to(self.place), x, y)
+            return self.back(stacked)
         rows = torch.empty_like(w)
         for client in range(len(w)):
-            weights = w[client].detach().requires_grad_(True)
-            loss = self.loss(weights, x[client], y[client])
-            (rows[client],) = torch.autograd.grad(loss, weights)
+            weights = self.leaf(w[client])
+            loss = self.mean_loss(weights, x[client], y[client])
+            rows[client] = self.back(torch.autograd.grad(loss, weights)[0])
         return rows
+
+    def leaf(self, flat: Tensor) -> Tensor:
+        """Weights on the model's device, by which a gradient may be taken."""
+        return flat.detach().to(self.place).requires_grad_(True)
+
+    def back(self, result: Tensor) -> Tensor:
+        """A result of the model's device, where noise is drawn."""
+        return result.cpu()
 
     def through(self, w: Tensor, x: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
         """(clients, d): of a loss of class scores (..., batch, classes), at x (clients, batch, ...)."""
         rows = torch.empty_like(w)
         for client in range(len(w)):
-            weights = w[client].detach().requires_grad_(True)
-            (rows[client],) = torch.autograd.grad(loss(self.scores(weights, x[client])), weights)
+            weights = self.leaf(w[client])
+            (row,) = torch.autograd.grad(loss(self.scores(weights, x[client])), weights)
+            rows[client] = self.back(row)
         return rows
 
     def bounded_sum(
@@ -126,21 +163,30 @@ class Model(Settings, ABC):
 
         `taken` (clients, batch): 1 where a place holds a record of the batch.
         """
-
-        def record_loss(flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
-            return self.loss(flat, x[None], y[None])
-
-        _ = self.dimension
-        each = torch.func.vmap(torch.func.grad(record_loss), (None, 0, 0))
         sums = []
         for client, noise in enumerate(noises):
-            kept = taken[client].bool()
-            if not bool(kept.any()):
-                sums.append(np.zeros(w.shape[1]))
-                continue
-            rows = each(w[client], x[client][kept], y[client][kept]).numpy().astype(np.float64)
-            sums.append(noise.bound(rows).sum(axis=0))
+            kept, total = taken[client].bool(), np.zeros(w.shape[1])
+            for rows in self.record_gradients(w[client], x[client][kept], y[client][kept]):
+                total += noise.bound(rows).sum(axis=0)
+            sums.append(total)
         return torch.from_numpy(np.stack(sums).astype(np.float32))
+
+    def record_gradients(self, w: Tensor, x: Tensor, y: Tensor) -> Iterator[NDArray[np.float64]]:
+        """Rows with the gradient of the loss of each record by itself, some records at a time."""
+        if self.dimension > _STACKED:
+            for place in range(len(y)):
+                weights = self.leaf(w)
+                loss = self.mean_loss(weights, x[place, None], y[place, None])
+                (row,) = torch.autograd.grad(loss, weights)
+                yield self.back(row)[None].numpy().astype(np.float64)
+        elif len(y):
+
+            def record_loss(flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
+                return self.mean_loss(flat, x[None], y[None])
+
+            each = torch.func.vmap(torch.func.grad(record_loss), (None, 0, 0))
+            rows = each(w.to(self.place), x.to(self.place), y.to(self.place))
+            yield self.back(rows).numpy().astype(np.float64)
 
     def fit_in_span(
         self, site: Site, start: NDArray[np.float64], local: Local, within: float | None

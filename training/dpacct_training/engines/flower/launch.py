@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -51,12 +52,17 @@ def launched(
     app = folder / "app"
     out = str(folder.resolve())
     write_app(app, experiment, setting.hosts, setting.deadline, out)
-    if setting.name == "ray":
-        _simulated(app / "experiment.toml", setting, folder)
-        told = _Rows(folder, experiment, watches)
-        told.tell()
-    else:
-        _with_commands(app, setting, folder, _Rows(folder, experiment, watches))
+    rows, over = _Rows(folder, experiment, watches), threading.Event()
+    teller = threading.Thread(target=rows.until, args=(over,), daemon=True)
+    teller.start()
+    try:
+        if setting.name == "ray":
+            _simulated(app / "experiment.toml", setting, folder)
+        else:
+            _with_commands(app, setting, folder)
+    finally:
+        over.set()
+        teller.join()
     if not (folder / RESULT).exists():
         message = (
             f"the run ended without a result in {out!r}: its log is {str(folder / 'flower')!r}"
@@ -79,7 +85,13 @@ class _Rows:
         self.rounds = int(experiment.sections["privacy"].get("rounds", 1))
         self.told = len(self.folder.rows())
 
-    def tell(self) -> None:
+    def until(self, over: threading.Event) -> None:
+        """Tell them as they come, until the run is over."""
+        while not over.wait(_PAUSE):
+            self._tell()
+        self._tell()
+
+    def _tell(self) -> None:
         rows = self.folder.rows()
         for row in rows[self.told :]:
             for watch in self.watches:
@@ -201,8 +213,8 @@ def supernode(home: Home, address: str, host: int, folder: Path, *more: str) -> 
     return home.start("flower-supernode", f"node-{host}", *words, *(more or ("--insecure",)))
 
 
-def _with_commands(app: Path, setting: EngineSetting, folder: Path, rows: _Rows) -> None:
-    """Start what is missing, submit the app, and tell its measurements until it is over."""
+def _with_commands(app: Path, setting: EngineSetting, folder: Path) -> None:
+    """Start what is missing, submit the app, and wait until it is over."""
     home = Home(folder / "flower")
     with ExitStack() as stack:
         if setting.superlink is None:
@@ -218,6 +230,4 @@ def _with_commands(app: Path, setting: EngineSetting, folder: Path, rows: _Rows)
         run = home.start("flwr", "run", "run", str(app), _LINK, "--stream")
         stack.callback(ended, run)
         while run.poll() is None and not (folder / RESULT).exists():
-            rows.tell()
             time.sleep(_PAUSE)
-        rows.tell()
