@@ -66,7 +66,6 @@ def report(prepared: Prepared, result: FinishedRun, command: str = "") -> dp.Rep
             "unit": "one participant with all of its samples"
             if name == RUN
             else "one record of a participant",
-            "setting": "Federated",
             "product": "Machine learning model",
             "unprotected": "test and validation accuracies below were measured on data of their own;"
             f" {_SIZES}.",
