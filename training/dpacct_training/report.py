@@ -66,10 +66,8 @@ def report(prepared: Prepared, result: FinishedRun, command: str = "") -> dp.Rep
             "unit": "one participant with all of its samples"
             if name == RUN
             else "one record of a participant",
-            "product": "Machine learning model",
             "unprotected": "test and validation accuracies below were measured on data of their own;"
             f" {_SIZES}.",
-            "implementation": f"dpacct_training, noise by {_arithmetic(prepared)}.",
         },
         command=command,
         sections=_sections(prepared, result),
