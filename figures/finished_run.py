@@ -48,7 +48,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     }
     exact, bound = lines["exact"][FINISHED], lines["rdp"][FINISHED]
     title = (
-        f"{FINISHED:,} training steps cost epsilon {words.near(exact, 4)}, "
+        f"{FINISHED:,} training steps cost epsilon {words.up(exact, 4)}, "
         f"not the {words.near(bound, 4)} of Rényi DP"
     )
     made, ax = figure(

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.vocabulary import Side
+from dpacct.vocabulary import Adjacency, Side
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -65,8 +65,10 @@ CLAIMS = {
 }
 SECTIONS = ("Why", "Derivation", "How tight", "Note")
 _HEADINGS = {"", *SECTIONS, "Counter-example", "Reference values"}
+SAMPLINGS = {"poisson": "each by its own coin", "uniform": "a fixed number without replacement"}
+"""How a statement's setting says that clients or records are drawn."""
 _KEYS = {"verdict", "evidence", "claims", "quantity", "use instead", "rests on", "outside"} | {
-    *("also called", "computed to")
+    *("also called", "computed to", "setting")
 }
 _COLUMNS = ("argument", "range", "drawn from", "meaning")
 _CELLS = re.compile(r"(?<!\\)\|")
@@ -130,6 +132,9 @@ class Statement:
     relies_on: tuple[str, ...]  # the ids of the statements it rests on
     refuses: tuple[Mapping[str, str], ...]  # points just outside the domain
     also_called: str  # other words for it
+    setting: (
+        tuple[str, Adjacency] | None
+    )  # how clients or records are drawn, and who are neighbours
 
     @property
     def printed_ok(self) -> bool:
@@ -313,7 +318,19 @@ def parse(text: str, id: str, path: Path) -> Statement:
         relies_on=_listed(header.get("rests on", ""), ", "),
         refuses=tuple(map(point, _listed(header.get("outside", ""), "; "))),
         also_called=header.get("also called", ""),
+        setting=_setting(header.get("setting", ""), path),
     )
+
+
+def _setting(text: str, path: Path) -> tuple[str, Adjacency] | None:
+    """Read `uniform, replace-one`: a sampling and an adjacency."""
+    if not text:
+        return None
+    sampling, _, adjacency = text.partition(", ")
+    if sampling not in SAMPLINGS:
+        message = f"setting must begin with {' or '.join(SAMPLINGS)}, got {text!r}"
+        raise PageError(f"{path}:2: {message}")
+    return sampling, Adjacency.parse(adjacency)
 
 
 def header_of(text: str, path: Path) -> tuple[int, dict[str, str], str]:

@@ -110,6 +110,9 @@ def meant(words: str) -> Statement:
     """
     if words in ids() or not re.search(r"[\s-]|^[a-z]+\d+$", words):
         return get(words)
+    several = _of_place(words) or _of_paper(words)
+    if several:
+        raise _several(words, several)
     hits = search(words)
     if not hits:
         return get(words)
@@ -120,9 +123,34 @@ def meant(words: str) -> Statement:
     near = [hit.statement for hit in printed if hit.score > _NEAR * printed[0].score]
     if len(near) == 1:
         return near[0]
-    candidates = tuple(s.id for s in near[:6])
+    raise _several(words, tuple(s.id for s in near[:6]))
+
+
+def _several(words: str, candidates: tuple[str, ...]) -> UnknownName:
     message = f"{words[:40]!r} may mean several statements: {', '.join(candidates)}"
-    raise UnknownName(message, candidates)
+    return UnknownName(message, candidates)
+
+
+def _of_place(words: str) -> tuple[str, ...]:
+    """All statements at a place, where the words name one and no paper: `theorem2`, `Lemma 1`; else none."""
+    plain = re.sub(r"[\s-]+", " ", _plain(words)).strip()
+    place = re.fullmatch(rf"({_NAMES})[ .]*({_NUMBER})", plain)
+    if not place:
+        return ()
+    name = f"{_SHORT.get(place[1], place[1])}{place[2].replace('.', '_')}"
+    found = tuple(id for id in ids() if id.partition(".")[2] == name)
+    return found if len(found) > 1 else ()
+
+
+def _of_paper(words: str) -> tuple[str, ...]:
+    """The statements of a paper, where the words are its name and nothing else; else none."""
+    wanted = _letters(words)
+    keys = [p.key for p in papers().values() if wanted in map(_letters, (p.key, *p.names))]
+    return tuple(id for id in ids() if id.partition(".")[0] in keys)
+
+
+def _letters(words: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", _plain(words))
 
 
 def _weights(statement: Statement) -> dict[str, float]:

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from dpacct.declare.record import aligned
-from dpacct.papers.page import SECTIONS, Statement
+from dpacct.papers.page import SAMPLINGS, SECTIONS, Statement
 from dpacct.papers.registry import papers
 from dpacct.vocabulary import Side
 
@@ -35,6 +35,9 @@ def rendered(statement: Statement, width: int = 100) -> list[str]:
         gives = f"Gives: {statement.quantity}{_SIDES[statement.side]}."
         lines += textwrap.wrap(gives, width, subsequent_indent="  ")
     lines += table([(a.name, a.range, a.meaning) for a in statement.arguments])
+    if statement.setting:
+        sampling, adjacency = statement.setting
+        lines.append(f"Setting: {SAMPLINGS[sampling]}; {adjacency}")
     if statement.relies_on:
         rests = "Rests on " + ", ".join(statement.relies_on)
         lines += textwrap.wrap(rests, width, subsequent_indent="  ")

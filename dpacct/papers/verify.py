@@ -325,6 +325,8 @@ def missing(statement: Statement) -> list[str]:
             "correction that may be used",
         ),
     ]
+    same = other not in ids() or get(str(other)).setting == statement.setting
+    needs.append((other is not None, same, f"setting that {other} shares"))
     for linked in (*statement.relies_on, *([other] if other else [])):
         needs.append((True, linked in ids(), f"statement {linked} to refer to"))
     if evidence == "reproduced":

@@ -640,7 +640,7 @@ def _collect() -> None:
     import dpacct.plan.parallel
     import dpacct.plan.samplers
     import dpacct.shuffling.shuffle
-    import dpacct.voting.voted
+    import dpacct.voting.aggregator
 
     dpacct.mechanisms.load_plugins()
 

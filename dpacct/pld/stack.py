@@ -18,8 +18,6 @@ import numpy.typing as npt
 
 from .loss import LossDistribution
 from .moments import Cumulants, Unbent
-from .nested import Nested
-from .pieces import Cut, Pieces, Source, Sources
 from .stable import (
     Complexes,
     Floats,
@@ -306,42 +304,3 @@ class StackMoments(Unbent):
             imag = np.einsum("tij,ij->ti", sin_linear(u), w)
             ratio[a : a + step] = log1p(real + 1j * imag) @ s.count
         return ratio
-
-
-@dataclass(frozen=True, eq=False)
-class Together(Source):
-    """A stack in a plan: one law to contours, and to grids a composition of its rows."""
-
-    stack: Stack
-
-    @property
-    def distribution(self) -> Stack:
-        """The stack, which contours take as one law."""
-        return self.stack
-
-    @cached_property
-    def apart(self) -> Sources:
-        """The rows, each a law of its own."""
-        return [(Cut(law), count) for law, count in self.stack.parts()]
-
-    @cached_property
-    def _rows(self) -> Nested:
-        return Nested(tuple((source, round(count)) for source, count in self.apart))
-
-    @property
-    def bracketed(self) -> bool:
-        """A composition is only known between two pairs."""
-        return True
-
-    @property
-    def infinite(self) -> float:
-        """P-mass of an infinite loss."""
-        return self.stack.infinite
-
-    def span(self, log_mass: float) -> tuple[float, float]:
-        """Losses outside which P has less than e^log_mass at each end."""
-        return self._rows.span(log_mass)
-
-    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
-        """Points of a pair on the asked side."""
-        return self._rows.pieces(edges, upper=upper)

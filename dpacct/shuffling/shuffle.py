@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpacct.declare.domain import RATE, Integer
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter
-from dpacct.errors import OutsideDomain, Unsupported
+from dpacct.errors import OutsideDomain
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.mechanisms.staircase import EPS0
 from dpacct.plan.node import Facts, resolve_adjacency
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpacct.answer import Answer
-    from dpacct.pld.pair import StatedPairs
     from dpacct.shuffling.pair import ShufflePair
 
 CLIENTS = Integer(1, 10**9, typical=(10, 10**6))
@@ -90,15 +89,6 @@ class Shuffle(Mechanism, kind="shuffle"):
         count = Count(n, eps0, rate) if answers == 2 else None
         basis = (BLANKET if answers else CLONES, REALISED)
         return ShufflePair.of_letters(letters, least, count, basis)
-
-    def stated_parts(self, adjacency: Adjacency) -> list[tuple[StatedPairs, int]]:
-        """State the pairs of a shuffle of everybody; raises `Unsupported` for others."""
-        from dpacct.shuffling.proved import directions
-
-        if self.rate != 1 or self.k not in (None, 2):
-            message = "method 'certified' has no proof for shuffles with answers that hide others"
-            raise Unsupported(message, argument="method")
-        return [(directions(int(self.clients), self.eps0, int(self.k or 0)), 1)]
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The assumptions about clients and shuffler."""

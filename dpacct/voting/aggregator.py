@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from dpacct.pld.stable import Floats
     from dpacct.voting.cost import VotingCost
     from dpacct.voting.exact import ExactLabels
-    from dpacct.voting.sanitized import Sanitized
-    from dpacct.voting.voted import Voted
 
 QUERIES = Integer(1, 10**12)
 NOISE = Real("0.001", 10**9, "both", typical=(0.5, 100))
@@ -108,20 +106,6 @@ class Aggregator(Record, Node):
             result = result + self.screening.plan(self.neighbouring, count)
         return result.under(self.neighbouring.adjacency, unit=self.neighbouring.unit)
 
-    def on(self, votes: Votes | ArrayLike, *, baseline: ArrayLike | None = None) -> Voted:
-        """The labels of these queries, as a plan: it composes with whatever else is released.
-
-        >>> votes = [[60, 5, 5], [20, 30, 20], [62, 4, 4]]
-        >>> plan = GNMax(sigma=10, level="agent").on(votes)
-        >>> f"{float(plan.epsilon(1e-5)):.4f} {float((plan + plan).epsilon(1e-5)):.4f}"
-        '0.2503 0.3229'
-        """
-        from dpacct.voting.voted import Voted
-
-        ready, expected = self._ready(votes, baseline)
-        rows = None if expected is None else tuple(map(tuple, expected.tolist()))
-        return Voted(self, ready, rows)
-
     def cost(
         self,
         votes: Votes | ArrayLike,
@@ -146,38 +130,6 @@ class Aggregator(Record, Node):
 
         return voting_cost(
             self, *self._ready(votes, baseline), delta, exact=exact, progress=progress
-        )
-
-    def sanitized(
-        self,
-        votes: Votes | ArrayLike,
-        delta: Number,
-        *,
-        baseline: ArrayLike | None = None,
-        order: Number | None = None,
-        beta: Number | None = None,
-        noise: Number | None = None,
-        confidence: Number = Fraction(95, 100),
-        seed: int | None = None,
-    ) -> Sanitized:
-        """A data-dependent epsilon that may be published: noise scaled to its smooth sensitivity.
-
-        Papernot et al. 2018, Appendix B, with the cost of the noise as it is (docs/theory/voting.md).
-        `order`, `beta` (below 1/(2 order)) and `noise` must be chosen without a look at the votes; the
-        defaults are. With `confidence` the published value is at least the private one. `seed` makes
-        it repeatable, and worthless as protection. Raises `InvalidArgument`.
-        """
-        from dpacct.voting.sanitized import sanitized
-
-        return sanitized(
-            self,
-            *self._ready(votes, baseline),
-            delta,
-            order=order,
-            beta=beta,
-            noise=noise,
-            confidence=confidence,
-            seed=seed,
         )
 
     def renyi(

@@ -250,7 +250,7 @@ FIXED = Assumption(
 )
 PRIVATE = (
     "a data-dependent epsilon is computed from the votes and is itself private: publish the"
-    " data-independent one, or a sanitized one"
+    " data-independent one"
 )
 
 

@@ -196,14 +196,6 @@ COMPOSITES: Mapping[str, Node] = {
     "screened votes": dp.GNMax(sigma=20, threshold=100, threshold_sigma=40, level="agent"),
     "votes of neighbours": dp.GNMax(sigma=20, neighbours=5, level="agent"),
     "votes, Laplace": dp.LNMax(b=10, level="agent"),
-    "given votes": dp.GNMax(sigma=10, level="agent").on([[60, 5, 5], [20, 30, 20]]),
-    "given votes, screened": dp.GNMax(sigma=10, threshold=40, threshold_sigma=15).on(
-        [[60, 5, 5], [20, 30, 20]]
-    ),
-    "given votes of neighbours": dp.GNMax(sigma=10, neighbours=5, level="agent").on(
-        [[60, 5, 5], [20, 30, 20]]
-    ),
-    "given votes, Laplace": dp.LNMax(b=10).on([[60, 5, 5], [20, 30, 20]]),
     "sampled votes": dp.Poisson("0.1")(dp.GNMax(sigma=2, level="agent")),
     "shuffle": dp.Shuffle(eps0=1, clients=50),
     "rounds of shuffles": dp.Shuffle(eps0=2, clients=200, k=4) * 3,

@@ -17,9 +17,11 @@ from dpacct.papers import registry, truths, verify
 from dpacct.papers.formulas import dp_fedsam, mironov2017, udp_fl
 from dpacct.papers.oracle import oracle_of, proofs_of
 from dpacct.papers.page import PageError, Statement, header_of, parse
-from dpacct.papers.registry import PAGES, get, ids, named, papers
+from dpacct.papers.registry import PAGES, UnknownName, get, ids, named, papers
+from dpacct.papers.search import meant
 from dpacct.papers.show import prose, rendered
 from dpacct.papers.tables import Cell, cells
+from dpacct.vocabulary import Adjacency
 from tests.cli.runner import line
 from tests.papers.mutation import reached
 from tests.papers.statements import ALL, edited
@@ -455,3 +457,46 @@ def test_what_is_wrong_is_said_with_file_and_line(change: tuple[str, str], messa
 def test_lines_of_prose_do_not_end_inside_a_formula() -> None:
     lines = prose(r"so that $a + b + c + d + e$ is small", 22)
     assert any("a + b + c + d + e" in line for line in lines)
+
+
+RATES = {"rate", "client_rate"}
+
+
+@pytest.mark.parametrize("statement", [s for s in ALL if s.corrected_by], ids=name)
+def test_what_to_use_instead_is_of_the_same_setting(statement: Statement) -> None:
+    """Fixed numbers and coins differ fourfold in epsilon: both say how is sampled, and say the same."""
+    other = get(str(statement.corrected_by))
+    assert other.setting == statement.setting
+    samples = {
+        argument.name
+        for argument in statement.arguments
+        if argument.name in RATES and argument.range.endswith("1]")
+    }
+    assert bool(statement.setting) == bool(samples)
+
+
+def test_a_setting_is_a_sampling_and_an_adjacency() -> None:
+    whole = get("dp_fedsam.theorem2")
+    assert whole.setting == ("uniform", Adjacency.REPLACE_ONE)
+    for text in ("by chance, replace-one", "uniform, nearby", "uniform"):
+        page = whole.path.read_text(encoding="utf-8")
+        changed = page.replace("setting: uniform, replace-one", f"setting: {text}")
+        assert changed != page
+        with pytest.raises((PageError, InvalidArgument)):
+            parse(changed, whole.id, whole.path)
+
+
+@pytest.mark.parametrize("words", ["theorem2", "Theorem 2", "thm. 2"])
+def test_a_place_that_several_papers_have_names_all_of_them(words: str) -> None:
+    with pytest.raises(UnknownName) as refused:
+        meant(words)
+    wanted = {"dp_fed_ls", "dp_fedsam", "federated_fdp", "udp_fl"}
+    assert set(refused.value.candidates) == {f"{paper}.theorem2" for paper in wanted}
+
+
+@pytest.mark.parametrize("words", ["dp-fedsam", "DP-FedSAM", "dp fedsam"])
+def test_a_papers_name_lists_its_statements(words: str) -> None:
+    with pytest.raises(UnknownName) as refused:
+        meant(words)
+    everything = [s.id for s in ALL if s.paper == "dp_fedsam"]
+    assert sorted(refused.value.candidates) == sorted(everything)

@@ -46,17 +46,6 @@ NESTED: dict[str, dp.Node] = {
     "the same by a coin, on a Poisson sample": dp.Poisson("0.5")(dp.Participation("0.1")(_STEPS)),
 }
 """Nested plans of one round."""
-CALCULATORS: dict[str, dp.Node] = {
-    "2 `GNMax(10)` of 3 classes, agents": dp.GNMax(sigma=10, level="agent").on(
-        [[60, 10, 9], [50, 30, 1]]
-    ),
-    "6 `GNMax(10)` of 3 classes, records": dp.GNMax(sigma=10).on(
-        [[60 - k, 10 + k, 9] for k in range(6)]
-    ),
-    "a shuffle of 1,000 clients, $\\varepsilon_0=1$": dp.Shuffle(eps0=1, clients=1000),
-    "a shuffle of $10^5$ clients, $\\varepsilon_0=4$": dp.Shuffle(eps0=4, clients=10**5),
-}
-"""Votes, proved by default up to twelve queries, and shuffles, proved by name."""
 REPEATS = 3
 
 
@@ -112,11 +101,6 @@ def relative_width(answer: dp.Answer) -> str:
     return f"{(answer.upper - answer.lower) / answer.upper:.0e}"
 
 
-def ends(answer: dp.Answer) -> str:
-    """Return the two ends of an answer."""
-    return f"{answer.lower:.8f} to {answer.upper:.8f}"
-
-
 def mechanisms() -> None:
     """Print mechanism x sampling, and the reasons below."""
     cell("Gaussian", "Poisson")  # imports are nobody's time
@@ -138,17 +122,13 @@ def mechanisms() -> None:
 
 def main() -> None:
     """Print the tables asked for, or all."""
-    asked = sys.argv[1:] or ["mechanisms", "nested", "calculators"]
+    asked = sys.argv[1:] or ["mechanisms", "nested"]
     if "mechanisms" in asked:
         mechanisms()
-    for table, plans, shown in (
-        ("nested", NESTED, relative_width),
-        ("calculators", CALCULATORS, ends),
-    ):
-        if table in asked:
-            print("\n| plan | proof | bracket | CPU |\n|---|---|---|---|")
-            for name, plan in plans.items():
-                by_name(name, plan, shown)
+    if "nested" in asked:
+        print("\n| plan | proof | bracket | CPU |\n|---|---|---|---|")
+        for name, plan in NESTED.items():
+            by_name(name, plan, relative_width)
 
 
 if __name__ == "__main__":

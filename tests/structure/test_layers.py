@@ -66,7 +66,7 @@ NAMED_EXCEPTIONS = {
     ("dpacct.plan.node", "dpacct.mechanisms"),
     ("dpacct.plan.node", "dpacct.plan.samplers"),
     ("dpacct.plan.node", "dpacct.shuffling.shuffle"),
-    ("dpacct.plan.node", "dpacct.voting.voted"),
+    ("dpacct.plan.node", "dpacct.voting.aggregator"),
 }
 
 MODULES = dict(modules())

@@ -2,7 +2,6 @@
 
 import json
 import math
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +19,6 @@ from dpacct.papers.formulas.papernot2018 import theorem23
 from dpacct.voting import published
 from dpacct.voting.argmax import GaussianNoise
 from dpacct.voting.published import publication
-from dpacct.voting.sanitized import QueryCosts, reach
 from dpacct.voting.votes import Level
 from tests.voting.search import HISTOGRAMS, SEED, STORE, search
 
@@ -137,35 +135,6 @@ class _Published(GaussianNoise):
     def tables(self, log_q: Any, orders: Any, level: Level) -> dict[str, Any]:
         table = published.gaussian_votes(log_q[:, None], orders, float(self.sigma), level.l2)
         return {"papernot2018.theorem6": table}
-
-
-# smooth_sensitivity_test.py: local sensitivities of GNMax at distances 0, 1, ...
-GOING_RIGHT = [3.13503646e-17, 1.60178280e-08, 5.90681786e-03, 5.99981308, 5.99981308, 5.99981308]
-GOING_LEFT = {297: 0.0, 298: 2.77693450548e-7, 299: 2.10853979548e-6, 300: 2.73113623988e-6}
-
-
-@pytest.mark.parametrize(("fineness", "room"), [(1e-3, 0.12), (1e-4, 0.01)])
-def test_published_local_sensitivities_are_met(fineness: float, room: float) -> None:
-    """From above, and as near as the steps are fine; without their conditions C5 and C6."""
-    level = Level("instance")
-
-    def ours(votes: list[int], sigma: str, order: float, distances: int) -> Any:
-        steps = QueryCosts(_Published(Fraction(sigma)), level, order, len(votes), fineness)
-        # theirs starts from the q of the votes, ours from that of the worst neighbour
-        margins = np.array([[votes[0] - other + level.margin for other in votes[1:]]], dtype=float)
-        within = [
-            [int(steps.at(end)[0]) for end in reach(steps, margins, t)] for t in range(distances)
-        ]
-        return np.array([steps.local[0, low : high + 1].max() for low, high in within])
-
-    right = ours([10, 0, 0], "0.5", 1.5, 6)
-    for value, theirs in zip(right.tolist(), GOING_RIGHT, strict=True):
-        assert theirs * (1.0 - 1e-8) <= value <= theirs * (1.0 + room)
-    left = ours([1000, 500, 300, 200, 0], "250", 10.0, 330)
-    assert not left[:298].any()
-    for distance, theirs in GOING_LEFT.items():
-        assert theirs * (1.0 - 1e-8) <= left[distance] <= theirs * (1.0 + room)
-    assert left[-1] == pytest.approx(GOING_LEFT[300], rel=0.06 if fineness > 5e-4 else 0.01)
 
 
 def test_the_published_cost_of_publishing_is_too_low() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -12,7 +12,7 @@ from dpacct.answer.answer import bounded, grade, safe_number
 from dpacct.cli.command import QUIET, Command, File
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.screens import of_answer
-from dpacct.declare.domain import POSITIVE, SEED, Integer, Real, Word
+from dpacct.declare.domain import Integer, Word
 from dpacct.declare.number import rounded
 from dpacct.declare.record import Maybe, Parameter, Switch, Usage, aligned
 from dpacct.declare.words import COUNT, Target
@@ -25,16 +25,13 @@ if TYPE_CHECKING:
     from dpacct.voting.votes import Votes
 
 
-_PUBLICATION = ("sanitize", "order", "beta", "release_sigma", "confidence", "seed")
-
-
 class Pate(Command):
     """Account for labels released by a vote: PATE, PATE-FL, Private-kNN-FL.
 
     VOTES is a table of counts, one row a query and one column a class: text with commas, or NumPy's
     .npy. The data-independent epsilon holds for any votes. The data-dependent one and the
-    exact one are computed from the votes and so are themselves private: publish them only through
-    --sanitize. --quiet prints the epsilon that may be published.
+    exact one are computed from the votes and so are themselves private: they are for you, and the
+    data-independent one, which --quiet prints, is what may be published.
     """
 
     heading = "Noise"
@@ -42,7 +39,6 @@ class Pate(Command):
         **dict.fromkeys(("threshold", "threshold_sigma", "interactive"), "Screening"),
         **dict.fromkeys(("level", "neighbours"), "What is protected"),
         "queries": "Target",
-        **dict.fromkeys(_PUBLICATION, "Publication"),
         **dict.fromkeys(("per_query", "top", "exact"), "Output"),
     }
     votes: Parameter[str] = Parameter(File(), "the table", "VOTES", kw_only=False)
@@ -66,29 +62,6 @@ class Pate(Command):
     neighbours: Parameter[int] = Aggregator.neighbours.but()
     delta: Parameter[Fraction] = Target.delta
     queries: Parameter[int | None] = Maybe(COUNT, "use only the first N queries", "N")
-    sanitize: Parameter[bool] = Switch(
-        "print an epsilon that may be published, and nothing that is private"
-    )
-    order: Parameter[Fraction | None] = Maybe(
-        Real(1, 10**5, "right"), "Renyi order for the published epsilon", "A"
-    )
-    beta: Parameter[Fraction | None] = Maybe(
-        POSITIVE, "smoothness of the sensitivity, below 1/(2A)", "B"
-    )
-    release_sigma: Parameter[Fraction | None] = Maybe(
-        POSITIVE,
-        "noise on the published epsilon, in smooth sensitivities; do not choose these three by the votes",
-        "S",
-    )
-    confidence: Parameter[Fraction] = Parameter(
-        Real("0.5", 1, "left"),
-        "probability that the published epsilon is at least the private one",
-        "P",
-        default=Fraction(19, 20),
-    )
-    seed: Parameter[int | None] = Maybe(
-        SEED, "for tests only: noise that can be replayed protects nothing", "N"
-    )
     per_query: Parameter[str | None] = Maybe(
         File(), "write the cost of each query as CSV; - for standard output", "FILE"
     )
@@ -104,7 +77,6 @@ class Pate(Command):
         "pate votes.csv --sigma 40 --delta 1e-5 --level agent --per-query costs.csv",
         "pate votes.csv --sigma 40 --threshold 60 --threshold-sigma 30 --delta 1e-5 --json",
         "pate votes.csv --mechanism laplace --b 20 --delta 1e-5 --top 3",
-        "pate votes.csv --sigma 40 --delta 1e-5 --sanitize",
     )
 
     def answer(self) -> Result:
@@ -112,8 +84,6 @@ class Pate(Command):
         aggregator = self._aggregator()
         self._check_together()
         votes, baseline = self._read()
-        if self.sanitize:
-            return self._published(aggregator, votes, baseline)
         cost = aggregator.cost(
             votes,
             self.delta,
@@ -138,65 +108,10 @@ class Pate(Command):
             lambda: [safe_number(cost.data_independent)],
         )
 
-    def _published(self, aggregator: Aggregator, votes: Votes, baseline: Any) -> Result:
-        """The sanitized result, which may be published."""
-        sanitized = aggregator.sanitized(
-            votes,
-            self.delta,
-            baseline=baseline,
-            order=self.order,
-            beta=self.beta,
-            noise=self.release_sigma,
-            confidence=self.confidence,
-            seed=self.seed,
-        )
-        plain = aggregator.plan(votes.queries).epsilon(delta=self.delta)
-        lead = min((sanitized.answer, plain), key=float)
-
-        def body() -> dict[str, Any]:  # without anything private
-            about = _about(aggregator, votes, self.delta)
-            release = {
-                "order": sanitized.order,
-                "beta": sanitized.beta,
-                "sigma": sanitized.noise,
-                "confidence": sanitized.confidence,
-                "cost": sanitized.publication,
-            }
-            costs = {
-                "data_independent": within(plain),
-                "data_dependent": within(sanitized.answer),
-                "exact": None,
-            }
-            return {**about, **costs, "private": sanitized.seeded, "release": release}
-
-        def lines() -> Iterator[str]:
-            yield from _first(lead, self.delta, aggregator, votes)
-            costs = {"for any votes": plain, "for these votes, sanitized": sanitized.answer}
-            rows = [(name, *_cells(answer)) for name, answer in costs.items()]
-            yield from aligned(("cost", "epsilon", "grade"), rows)
-            how = f"order {sanitized.order:.6g}, beta {sanitized.beta:.6g}"
-            noise = f"noise {sanitized.noise:.6g} smooth sensitivities"
-            cost = f"its own Renyi cost {sanitized.publication:.6g} is included"
-            yield f"  the release: {how}, {noise}; {cost}"
-            yield from _trusts(sanitized.answer, lead)
-            if float(sanitized.answer) >= float(plain):
-                yield "  it gains nothing here: publish the data-independent epsilon instead"
-
-        seeded = "note: the noise was drawn from a seed, so this number protects nothing."
-        notes = [seeded] if sanitized.seeded else []
-        return Result(body, lines, lambda: [safe_number(lead)], notes=notes)
-
     def _check_together(self) -> None:
         """Options that need each other, and options that exclude each other."""
         if self.interactive is not None and self.threshold is None:
             raise Usage("--interactive needs --threshold too", argument="--threshold")
-        if self.sanitize and self.per_query is not None:
-            message = "--sanitize does not go with --per-query: what it writes is private"
-            raise Usage(message, argument="--per-query")
-        for name in ("order", "beta", "release_sigma", "seed"):
-            if self.values[name] is not None and not self.sanitize:
-                option = self.option(name)
-                raise Usage(f"{option} belongs to --sanitize", argument=option)
 
     def _aggregator(self) -> Aggregator:
         kind = GNMax if self.mechanism == "gaussian" else LNMax
@@ -233,7 +148,7 @@ class Pate(Command):
 
 SECRET = (
     "the data-dependent and exact epsilons and the costs of single queries are computed from the"
-    " votes, so they are private too; --sanitize prints an epsilon that may be published"
+    " votes, so they are private too; publish the data-independent one"
 )
 _ONE_WAY = "from these votes to neighbours"
 _BOTH = "both directions"

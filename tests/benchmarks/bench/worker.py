@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from bench.cases import cases
@@ -21,15 +22,21 @@ from bench.peers import Answerer, answerer
 from bench.questions import NotOffered, Question
 
 ADDRESS_SPACE = 8 << 30
+POLL = 0.5  # seconds between looks at the CPU time used
 
 
 class OutOfTime(BaseException):
     """The CPU seconds of one answer are used up; no peer's ``except Exception`` may swallow it."""
 
 
-def out_of_time(signum: int, frame: object) -> None:
-    """The alarm."""
-    raise OutOfTime
+def alarm(until: float) -> Callable[[int, object], None]:
+    """A handler that looks at the CPU seconds used so far, and ends the answer beyond `until`."""
+
+    def look(signum: int, frame: object) -> None:
+        if time.process_time() > until:
+            raise OutOfTime
+
+    return look
 
 
 def measure(ask: Answerer, request: dict[str, Any]) -> dict[str, Any]:
@@ -41,9 +48,9 @@ def measure(ask: Answerer, request: dict[str, Any]) -> dict[str, Any]:
     wall: list[float] = []
     values: list[float] = []
     limit: float = request["limit"]
-    if request["first"] == 0:
-        # Only the first answer: while the alarm is set, Linux counts CPU time in clock ticks.
-        signal.setitimer(signal.ITIMER_PROF, limit)
+    signal.signal(signal.SIGALRM, alarm(time.process_time() + limit))
+    # A timer of wall time: once one of CPU time was armed, Linux counts CPU time in clock ticks.
+    signal.setitimer(signal.ITIMER_REAL, POLL, POLL)
     try:
         for k in range(request["repeats"]):
             asked = question.nudged(request["first"] + k)
@@ -59,7 +66,7 @@ def measure(ask: Answerer, request: dict[str, Any]) -> dict[str, Any]:
         text = " ".join(str(reason).split())[:160]
         return {"status": "error", "reason": f"{type(reason).__name__}: {text}".rstrip(": ")}
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.setitimer(signal.ITIMER_REAL, 0)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     exact = [float(value) for value in values]
     return {"status": "ok", "values": exact, "cpu": cpu, "wall": wall, "peak_mb": round(peak)}
@@ -79,7 +86,6 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     ask = answerer(sys.argv[1])
-    signal.signal(signal.SIGPROF, out_of_time)
     print(json.dumps({"status": "ready"}), file=out, flush=True)
     for line in sys.stdin:
         print(json.dumps(measure(ask, json.loads(line))), file=out, flush=True)
