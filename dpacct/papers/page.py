@@ -66,7 +66,7 @@ CLAIMS = {
 SECTIONS = ("Why", "Derivation", "How tight", "Note")
 _HEADINGS = {"", *SECTIONS, "Counter-example", "Reference values"}
 SAMPLINGS = {"poisson": "each by its own coin", "uniform": "a fixed number without replacement"}
-"""How a statement's setting says that clients or records are drawn."""
+"""The words by which a statement's setting says that clients or records are drawn."""
 _KEYS = {"verdict", "evidence", "claims", "quantity", "use instead", "rests on", "outside"} | {
     *("also called", "computed to", "setting")
 }

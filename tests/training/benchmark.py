@@ -54,7 +54,7 @@ def in_process(prepared: Prepared) -> Callable[[], float]:
 
     def side() -> float:
         run = Run(prepared.algorithm, prepared.plan, prepared.setting, KEYS)
-        engine, start = prepared.engine.start(prepared, None), time.process_time()
+        engine, start = prepared.engine.start(prepared), time.process_time()
         run.finish(engine)
         return time.process_time() - start
 
@@ -249,7 +249,7 @@ def virtual(count: int) -> None:
     prepared = prepare(Experiment.from_toml(text, "virtual"))
     start = time.process_time()
     run = Run(prepared.algorithm, prepared.plan, prepared.setting, KEYS)
-    run.finish(prepared.engine.start(prepared, None))
+    run.finish(prepared.engine.start(prepared))
     alone = (time.process_time() - start) / 3
     with tempfile.TemporaryDirectory() as folder:
         run = Run(prepared.algorithm, prepared.plan, prepared.setting, KEYS)

@@ -73,7 +73,7 @@ def test_rounds_are_the_textbook_s(rounds: int) -> None:
     keys = Keys.from_seed(0)
 
     def begun() -> tuple[Run, Engine]:
-        engine = prepared.engine.start(prepared, None)
+        engine = prepared.engine.start(prepared)
         return Run(prepared.algorithm, prepared.plan, prepared.setting, keys), engine
 
     run, engine = begun()
@@ -107,7 +107,7 @@ def test_rounds_take_an_eighth_of_the_textbook_s_time() -> None:
     prepared = setting(7, "uniform", "dp_fed_ls.theorem1", 1)
     keys, federation = Keys.from_seed(0), prepared.setting.federation
     run = Run(prepared.algorithm, prepared.plan, prepared.setting, keys)
-    engine = prepared.engine.start(prepared, None)
+    engine = prepared.engine.start(prepared)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     ours, theirs = [], []

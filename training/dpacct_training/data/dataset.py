@@ -134,7 +134,7 @@ class Federation:
     public: Dataset | None = None
     read: dict[int, Any] = field(default_factory=dict, repr=False, compare=False)
     sizes: tuple[int, ...] = ()
-    """How many samples each client has, also of clients whose rows are elsewhere."""
+    """The samples of each client, counted, also of clients whose rows are elsewhere."""
 
     def __post_init__(self) -> None:
         taken = np.concatenate([np.empty(0, np.int64), *self.clients])

@@ -35,7 +35,7 @@ def imported_function(where: str, argument: str) -> Any:
 
 
 def loader(where: str) -> Load:
-    """What reads a folder, or the function of that name."""
+    """The function that reads a folder, or the one of that name."""
     if ":" in where and not Path(where).exists():
         function: Load = imported_function(where, "path")
         return function

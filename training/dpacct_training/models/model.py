@@ -71,7 +71,7 @@ class Model(Settings, ABC):
 
     @cached_property
     def place(self) -> torch.device:
-        """Where it computes."""
+        """The device of scores and gradients."""
         auto = "cuda" if torch.cuda.is_available() else "cpu"
         return torch.device(auto if self.device == "auto" else self.device)
 

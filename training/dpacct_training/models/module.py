@@ -35,7 +35,7 @@ class Module(Model):
         _ = self._layout  # refuses what cannot be trained
 
     def modules(self) -> dict[str, torch.nn.Module]:
-        """What the function returns."""
+        """The module that the function returns."""
         module = imported_function(self.function, "model")(**self.keywords)
         if not isinstance(module, torch.nn.Module):
             message = f"{self.function} must return a torch.nn.Module"

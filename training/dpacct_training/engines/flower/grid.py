@@ -130,4 +130,5 @@ class Flower(Engine):
             self._clock.sleep(self.poll)
 
     def close(self) -> None:
-        """Do nothing: the grid is Flower's."""
+        """Forget the nodes; the grid is Flower's."""
+        self._told.clear()
