@@ -28,7 +28,6 @@ from dpacct.citations import (
 from dpacct.citations import MIRONOV as MIRONOV_CONVERSION
 from dpacct.declare.domain import Real, did_you_mean, one_of
 from dpacct.declare.number import ln
-from dpacct.declare.words import METHODS
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable, Unsupported
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.plan import smallest_noise
@@ -527,7 +526,7 @@ def named(method: str) -> Route:
         if method.startswith("bracket@"):
             return Bracket(width=float(WIDTHS.check("method", method.removeprefix("bracket@"))))
     choices = ["auto", *OFFERED]
-    hint = did_you_mean(str(method), choices, METHODS.also)
+    hint = did_you_mean(str(method), choices)
     message = f"method must be one of {one_of(choices)}, got {method!r:.60}{hint}"
     raise InvalidArgument(message, argument="method")
 

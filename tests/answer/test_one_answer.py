@@ -9,7 +9,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.answer.answer import safe_number
-from dpacct.cli.words import noises
+from dpacct.cli.plan_file import noises
 from dpacct.pld.stable import TooFine
 from dpacct.proof import effort
 from tests.answer.test_every_command import same
