@@ -38,7 +38,7 @@ COMMANDS = {
     "theorems": "The papers' statements, and which of them hold.",
     "tables": "The papers' printed numbers, recomputed.",
     "verify": "Search for counter-examples, or prove a certificate again.",
-    "ledger": "What a ledger charged, what is left, and whether it is intact.",
+    "ledger": "Keep a privacy budget in a file: init, spend, show, log, check, report.",
 }
 """Every command, as `dpacct --help` lists them; each is in the file of its name in `commands`."""
 MEANT = {

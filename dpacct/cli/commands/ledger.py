@@ -11,8 +11,8 @@ from dpacct.cli.command import EPSILON as EPS
 from dpacct.cli.command import CommandLine, argument, command, group, option
 from dpacct.cli.commands.compose import PROTECTED
 from dpacct.cli.output import Result
-from dpacct.cli.plan_text import plan_from_text
 from dpacct.cli.plan_file import read_plan
+from dpacct.cli.plan_text import plan_from_text
 from dpacct.declare.domain import DELTA, EPSILON, Text, one_of
 from dpacct.declare.number import shown, up
 from dpacct.declare.record import Usage
@@ -44,9 +44,7 @@ class LedgerWish:
     "ledger",
     group(
         "Ledger",
-        argument(
-            "words", "init|spend|show|log|check|report FILE [STEP ...]", Text(), many=True
-        ),
+        argument("words", "init|spend|show|log|check|report FILE [STEP ...]", Text(), many=True),
         option(*EPS, means="the budget of a new ledger", reads=EPSILON, symbol="E"),
         option("--delta", means="the budget of a new ledger", reads=DELTA, symbol="D"),
         option(
@@ -88,9 +86,7 @@ def main(line: CommandLine, words: tuple[str, ...], **options: Any) -> Result:
         raise Usage(message, argument="WORDS")
     action, path, *steps = words
     meaning = Meaning.read(line.typed, line.option)
-    wish = LedgerWish(
-        tuple(steps), **options, adjacency=meaning.adjacency, unit=meaning.unit
-    )
+    wish = LedgerWish(tuple(steps), **options, adjacency=meaning.adjacency, unit=meaning.unit)
     for name, (flag, of) in _OPTIONS.items():
         if vars(wish)[name] is not None and action != of:
             raise Usage(f"{flag} is for ledger {of} only", argument=flag)
@@ -135,8 +131,7 @@ def _spend(wish: LedgerWish, path: str) -> Page:
     from dpacct.ledger.ledger import Ledger
 
     plans = [
-        read_plan(step).node if "(" not in step else plan_from_text(step)
-        for step in wish.steps
+        read_plan(step).node if "(" not in step else plan_from_text(step) for step in wish.steps
     ]
     whole = plans[0]
     for plan in plans[1:]:

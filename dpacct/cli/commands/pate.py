@@ -22,7 +22,7 @@ from dpacct.cli.command import (
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.screens import of_answer
 from dpacct.cli.target import MEANS
-from dpacct.declare.domain import DELTA, POSITIVE, SEED, Integer, Real, Text, Word
+from dpacct.declare.domain import DELTA, Integer, Text, Word
 from dpacct.declare.number import rounded
 from dpacct.declare.record import Usage, aligned
 from dpacct.declare.words import COUNT
