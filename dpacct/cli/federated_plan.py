@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import bounded, grade, is_tight
-from dpacct.cli.words import (
+from dpacct.cli.plan_file import (
     PlanFile,
     as_table,
     at,
@@ -24,10 +24,10 @@ from dpacct.cli.words import (
     texts,
     told_of,
 )
-from dpacct.declare.domain import POSITIVE, Word, did_you_mean, one_of
+from dpacct.cli.target import MEANS
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, Word, did_you_mean, one_of
 from dpacct.declare.number import down, listed, rounded, up
-from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage, aligned
-from dpacct.declare.words import Target
+from dpacct.declare.record import Call, Exclusive, Parameter, Usage, aligned
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable
 
 if TYPE_CHECKING:
@@ -62,12 +62,25 @@ def kinds() -> dict[str, type[FederatedPlan]]:
     return {each.algorithm: each for each in classes if "algorithm" in vars(each)}
 
 
-@cache
-def algorithm() -> Parameter[str | None]:
-    """The option for the algorithm."""
-    names = (*sorted(kinds(), key=lambda name: name != "prifedsync"), "udp-fl")
-    means = f"{', '.join(names)}; prifedsync unless given; udp-fl needs a plan file"
-    return Maybe(Word(*names), means, "NAME")
+class AlgorithmName(Word):
+    """The name of an algorithm, also as papers and training write it: DP-FedAvg, dp_fedavg."""
+
+    def check(self, name: str, value: object) -> str:
+        """The name as `dpacct federated --help` lists it."""
+        self.choices = self.choices or _names()
+        return super().check(name, str(value).lower().replace("_", "-"))
+
+
+def _names() -> tuple[str, ...]:
+    return (*sorted(kinds(), key=lambda name: name != "prifedsync"), "udp-fl")
+
+
+def algorithms() -> str:
+    """Every algorithm in the words of the help."""
+    return f"{', '.join(_names())}; prifedsync unless given; udp-fl needs a plan file"
+
+
+ALGORITHM = AlgorithmName()
 
 
 @cache
@@ -76,13 +89,22 @@ def settings() -> dict[str, Parameter[Any]]:
     declared: dict[str, Parameter[Any]] = {}
     for kind in reversed(kinds().values()):  # the last is PriFedSync, whose ranges are narrower
         declared = {**kind.parameters, **declared}
-    return {name: each.optional() for name, each in {**declared, **_NOISE}.items()}
+    return {**declared, **_NOISE}
 
 
 @cache
 def keys() -> dict[str, Parameter[Any]]:
     """The keys that a file may have outside its tables."""
-    return {"algorithm": algorithm(), **settings(), **Target.parameters}
+    target = {
+        "epsilon": Parameter(EPSILON, MEANS["epsilon"]),
+        "delta": Parameter(DELTA, MEANS["delta"]),
+    }
+    return {"algorithm": Parameter(ALGORITHM, "name of the algorithm"), **settings(), **target}
+
+
+def checked(typed: Mapping[str, str], call: Call) -> dict[str, Any]:
+    """Settings as they were typed, made exact; raises `InvalidArgument`."""
+    return {key: keys()[key].check(call(key), value) for key, value in typed.items()}
 
 
 def option(name: str) -> str:
@@ -98,7 +120,7 @@ def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
     said, call = texts(table, keys(), name, _ELSEWHERE)
     told_of(table, name)
     with at(name):
-        read = {key: keys()[key].check(call(key), value) for key, value in said.items()}
+        read = checked(said, call)
     return read | ({"client": table["client"]} if "client" in table else {})
 
 

@@ -1,48 +1,54 @@
-"""The `dpacct` program: finds its commands by file name, and lets no error out as a traceback."""
+"""The `dpacct` program: a table of commands, and no error ever leaves as a traceback."""
 
 from __future__ import annotations
 
 import errno
-import importlib
 import os
 import sys
 import warnings
 from collections.abc import Sequence
-from functools import cache
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli import commands
-from dpacct.cli.command import Command, DeclaredCommand
 from dpacct.cli.output import ExitStatus, Failure, describe, in_utf8
 from dpacct.declare.domain import did_you_mean
 from dpacct.declare.record import Usage
 
-ORDER = (
-    *("noise", "eps", "delta", "steps", "compare", "shuffle", "risk", "audit", "federated", "pate"),
-    *(
-        "curve",
-        "compose",
-        "report",
-        "check",
-        "cite",
-        "theorems",
-        "tables",
-        "verify",
-        "ledger",
-    ),
-)
-"""The usual commands, as `dpacct --help` lists them."""
-SYNONYMS = {
+if TYPE_CHECKING:
+    from dpacct.cli.command import Command
+
+COMMANDS = {
+    "noise": "The smallest noise that meets a target.",
+    "eps": "The epsilon of a plan.",
+    "delta": "The delta of a plan.",
+    "steps": "The most steps within a budget.",
+    "compare": "Every method that applies, side by side.",
+    "shuffle": "Amplification by shuffling.",
+    "risk": "The privacy of a plan as attack success.",
+    "audit": "Lower bounds on epsilon from an attack's scores.",
+    "federated": "A federated plan, and what its paper says.",
+    "pate": "Voting (PATE): data-dependent and data-independent cost, and the exact one.",
+    "curve": "A whole curve: a picture, CSV or JSON.",
+    "compose": "A plan of different steps, from a file.",
+    "report": "The privacy statement of a plan, for a paper.",
+    "check": "Check a plan against limits, its report and its ledger.",
+    "cite": "BibTeX of an answer's sources.",
+    "theorems": "The papers' statements, and which of them hold.",
+    "tables": "The papers' printed numbers, recomputed.",
+    "verify": "Search for counter-examples, or prove a certificate again.",
+    "ledger": "Keep a privacy budget in a file: init, spend, show, log, check, report.",
+}
+"""Every command, as `dpacct --help` lists them; each is in the file of its name in `commands`."""
+MEANT = {
     "epsilon": "eps",
     "sigma": "noise",
     "calibrate": "noise",
     "rounds": "steps",
     "plot": "curve",
-    "help": "--help",
 }
-"""Commands for words that users of other tools type."""
+"""Commands by the words of other tools."""
 COMPLETE_VARIABLE = "_DPACCT_COMPLETE"
 
 # Errors of writing to stdout; those of writing a file are reported where it is written.
@@ -53,37 +59,34 @@ class Root(click.Group):
     """The group of all commands; a command's module is imported only when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command: the usual ones in their order, then whatever else there is."""
-        there = names()
-        return [*(name for name in ORDER if name in there), *sorted({*there} - {*ORDER})]
+        """Every command in the order of the table."""
+        return [*COMMANDS]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Every command with the first line of its file, which is not imported for that."""
-        lines: dict[str, str] = {}
-        for folder in commands.__path__:
-            for name in self.list_commands(ctx):
-                file = os.path.join(folder, f"{name}.py")
-                if os.path.isfile(file):
-                    with open(file, encoding="utf-8") as source:
-                        lines.setdefault(name, source.readline().strip().strip('"'))
+        """Every command with its line of the table; none is imported for that."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, lines[name]) for name in self.list_commands(ctx)])
+            formatter.write_dl([*COMMANDS.items()])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, or None."""
-        return load(cmd_name) if cmd_name in names() else None
+        name = MEANT.get(cmd_name, cmd_name)
+        return load(name) if name in COMMANDS else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve a command as click does, but suggest the closest name for an unknown one."""
         name = args[0]
-        if name not in names() and not name.startswith("-") and not ctx.resilient_parsing:
-            raise Usage(
-                f"dpacct has no command {name[:40]!r}"
-                + did_you_mean(name, [*names(), "--help"], SYNONYMS),
-                argument="COMMAND",
-            )
+        if name == "help":  # dpacct help noise is dpacct noise --help
+            args = [*args[1:2], "--help"] if args[1:] else []
+            if not args:
+                click.echo(ctx.get_help())
+                raise click.exceptions.Exit(0)
+            name = args[0]
+        if MEANT.get(name, name) not in COMMANDS and not name.startswith("-"):
+            meant = did_you_mean(name, [*COMMANDS, "--help"], MEANT)
+            message = f"dpacct has no command {name[:40]!r}{meant}"
+            raise Usage(message, argument="COMMAND")
         return super().resolve_command(ctx, args)
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> Any:
@@ -148,24 +151,10 @@ def _width() -> int:
     return max(min(columns, 100) - 2, 50)
 
 
-def names() -> list[str]:
-    """Every command, by the files there are."""
-    files = [file for folder in commands.__path__ for file in sorted(os.listdir(folder))]
-    return [file[:-3] for file in files if file.endswith(".py") and not file.startswith("_")]
-
-
-@cache
-def load(name: str) -> DeclaredCommand:
-    """The command of that name; its file must be there."""
-    module = importlib.import_module(f"{commands.__name__}.{name}")
-    declared = [
-        each
-        for each in vars(module).values()
-        if isinstance(each, type)
-        and issubclass(each, Command)
-        and each.__module__ == module.__name__
-    ]
-    return DeclaredCommand(name, declared[-1])
+def load(name: str) -> Command:
+    """The command of that name."""
+    made: Command = import_module(f"dpacct.cli.commands.{name}").main
+    return made
 
 
 @click.group(
@@ -186,7 +175,8 @@ def root(ctx: click.Context) -> None:
     """An exact accountant for differential privacy.
 
     Each command answers one question about a training plan or a single release. Numbers may be
-    written as expressions, such as 1e-5, 256/60000 or 1000^-1.1; --json answers to a program.
+    written as 1e-5, 256/60000, 1 % or 1000^-1.1; --json answers to a program. Training itself is
+    `dpacct-train`.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

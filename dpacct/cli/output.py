@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import click
 
-from dpacct.cli.command import DeclaredCommand, option_name
+from dpacct.cli.command import Command, spelled
 from dpacct.declare.domain import did_you_mean, one_of
 from dpacct.declare.record import Usage
 from dpacct.errors import DpacctError, Unreachable
@@ -65,10 +65,12 @@ class Failure(NamedTuple):
         """Print the failure where it belongs: JSON on stdout, a sentence on stderr."""
         if as_json:
             code, kind, message, argument = self
-            error = {"code": code, "kind": kind, "message": message, "argument": argument}
-            click.echo(as_text({"schema": SCHEMA, "error": error}, indent=None))
+            body = {"code": code, "kind": kind, "message": message, "argument": argument}
+            click.echo(as_text({"schema": SCHEMA, "error": body}, indent=None))
         else:
-            click.echo(f"error: {self.message}", err=True)
+            plain = not sys.stderr.isatty() or os.environ.get("NO_COLOR")
+            error = "error:" if plain else click.style("error:", fg="red", bold=True)
+            click.echo(f"{error} {self.message}", err=True)
 
 
 def describe(error: BaseException) -> Failure:
@@ -91,8 +93,9 @@ def _usage(error: click.ClickException) -> Failure:
         message = f"{where} has no option {argument}{_meant(argument, context.command)}"
     elif isinstance(error, click.BadOptionUsage):
         argument = error.option_name
+        message = f"{argument} needs a value after it"
     elif isinstance(error, click.BadParameter):
-        argument = option_name(error.param)
+        argument = spelled(error.param)
     elif message.startswith("Got "):
         message = f"{where} got {message.removeprefix('Got ')}"
     return Failure(ExitStatus.USAGE, "usage", _sentence(message), argument)
@@ -100,15 +103,10 @@ def _usage(error: click.ClickException) -> Failure:
 
 def _meant(option: str, command: click.Command) -> str:
     """The message for an option that a command does not have."""
-    options = [each for each in command.params if isinstance(each, click.Option)]
-    listed = [word for each in options for word in (*each.opts, *each.secondary_opts)]
-    if not isinstance(command, DeclaredCommand):
-        return f" before the command's name{did_you_mean(option, [*listed, '--help'])}"
-    if option.lstrip("-").replace("-", "_") in command.declared.hidden() - {"json"}:
-        return ", which dpacct eps has"
-    if option in ("--quiet", "-q"):
-        return ": its answer is not a single number"
-    return did_you_mean(option, [*listed, "--help"], command.known_as)
+    if isinstance(command, Command):
+        return command.refusal(option)
+    options = [word for each in command.params for word in (*each.opts, *each.secondary_opts)]
+    return f" before the command's name{did_you_mean(option, [*options, '--help'])}"
 
 
 def _internal(error: BaseException) -> Failure:

@@ -25,12 +25,11 @@ from dpacct.cli.output import Result
 from dpacct.declare.number import fits, rounded, short
 from dpacct.declare.number import text as exact_text
 from dpacct.declare.record import aligned
-from dpacct.errors import DpacctError
 from dpacct.vocabulary import Adjacency, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.cli.words import StatedPlan
+    from dpacct.cli.plan_file import StatedPlan
 
 WIDTH = 100
 _NAMES = {"rdp": "RDP", "clt": "the central limit"}
@@ -113,7 +112,10 @@ def per_clip(sigma: Answer) -> Answer:
 
 
 def two_readings(
-    size: str, value: Fraction, adjacency: Adjacency, other: Callable[[], Answer] | None = None
+    size: str,
+    value: Fraction,
+    adjacency: Adjacency,
+    other: Callable[[], Answer | None] | None = None,
 ) -> list[str]:
     """A note where noise was given over the sensitivity, and that is two clips.
 
@@ -124,10 +126,7 @@ def two_readings(
     typed, twice = short(value), short(2 * value)
     said = f"{size} {typed} is the noise multiplier {twice} ({size.lstrip('-')} is over the sensitivity, two"
     said += f" clips under {adjacency}); if your {typed} is over the clip, say --noise-multiplier {typed}"
-    try:
-        answer = None if other is None else other()
-    except DpacctError:
-        answer = None
+    answer = None if other is None else other()
     return [said if answer is None else f"{said}: {answer.quantity} {leading(answer, 4)}"]
 
 

@@ -286,29 +286,26 @@ class Integer(_Interval[int]):
 
 
 class Word(Domain[str]):
-    """One of a few words; `also` are the words that other tools use for them.
+    """One of a few words.
 
-    >>> Word("exact", "rdp", also={"moments": "rdp"}).check("method", "moments")
+    >>> Word("exact", "rdp").check("method", "moments")
     Traceback (most recent call last):
     dpacct.errors.InvalidArgument: method must be one of exact or rdp, got 'moments'; did you mean rdp?
     """
 
-    def __init__(self, *choices: str, also: Mapping[str, str] | None = None) -> None:
-        self.choices, self.also = choices, dict(also or {})
-
-    def _key(self) -> tuple[object, ...]:
-        return (self.choices, *self.also.items())
+    def __init__(self, *choices: str) -> None:
+        self.choices = choices
 
     @property
     def words(self) -> str:
-        """The choices."""
+        """The choices in words: "one of poisson, uniform or none"."""
         return f"one of {one_of(self.choices)}"
 
     def check(self, name: str, value: object) -> str:
-        """The word itself; a near miss is answered with the word it resembles."""
+        """The word itself; raises `InvalidArgument`, which suggests the nearest."""
         if isinstance(value, str) and str(value) in self.choices:
             return str(value)
-        hint = did_you_mean(str(value), self.choices, self.also)
+        hint = did_you_mean(str(value), self.choices)
         message = f"{name} must be {self.words}, got {str(value)[:40]!r}{hint}"
         raise InvalidArgument(message, argument=name)
 
@@ -325,18 +322,6 @@ class Text(Domain[str]):
         return value
 
 
-class Flag(Domain[bool]):
-    """A switch."""
-
-    words = "true or false"
-
-    def check(self, name: str, value: object) -> bool:
-        """The value itself; raises `InvalidArgument` for anything else."""
-        if not isinstance(value, bool):
-            raise self.refusal(name, value)
-        return value
-
-
 # --- words of sentences
 
 
@@ -346,16 +331,47 @@ def one_of(words: Iterable[str]) -> str:
     return f"{', '.join(rest)} or {last}" if rest else last
 
 
-def closest(word: str, choices: Iterable[str], also: Mapping[str, str] | None = None) -> str | None:
+SYNONYMS = {
+    **dict.fromkeys(
+        ("q", "p", "sampling_rate", "sampling_probability", "subsampling_rate"), "rate"
+    ),
+    **dict.fromkeys(("t", "iterations", "compositions", "num_steps", "num_rounds"), "steps"),
+    **dict.fromkeys(("relation", "neighbouring", "neighboring"), "adjacency"),
+    **dict.fromkeys(("std", "noise_std"), "sigma"),
+    **dict.fromkeys(("noise", "z"), "noise_multiplier"),
+    **dict.fromkeys(("max_grad_norm", "clipping"), "clip"),
+    **dict.fromkeys(("add", "remove"), "add-remove"),
+    **dict.fromkeys(("substitute", "swap", "replace"), "replace-one"),
+    **dict.fromkeys(("fixed", "without-replacement"), "uniform"),
+    **dict.fromkeys(("prv", "pld"), "exact"),
+    "n": "dataset_size",
+    "records": "dataset_size",
+    "clients": "dataset_size",
+    "per_round": "client_rate",
+    "scale": "b",
+    "eps": "epsilon",
+    "target_epsilon": "epsilon",
+    "target_delta": "delta",
+    "bernoulli": "poisson",
+    "moments": "rdp",
+    "gdp": "clt",
+    "lattice": "bracket",
+    "normal": "gaussian",
+    "trade-off": "tradeoff",
+}
+"""Words of other tools, each with ours."""
+
+
+def closest(word: str, choices: Iterable[str], also: Mapping[str, str] = SYNONYMS) -> str | None:
     """The choice that a misspelt word most likely stands for; `also` are other tools' words for it.
 
-    >>> closest("--detla", ["--delta", "--eps"]), closest("--q", ["--rate"], {"--q": "--rate"})
-    ('--delta', '--rate')
+    >>> closest("--detla", ["--delta", "--eps"]), closest("std", ["sigma", "clip"])
+    ('--delta', 'sigma')
     """
     lowered = word.lower().replace("_", "-")
     dashed = {choice.replace("_", "-"): choice for choice in choices}
-    meant = {other.replace("_", "-"): ours for other, ours in (also or {}).items()}
-    near = dashed.get(lowered) or dashed.get(meant.get(lowered, "").replace("_", "-"))
+    meant = {other.replace("_", "-"): ours.replace("_", "-") for other, ours in also.items()}
+    near = dashed.get(lowered) or dashed.get(meant.get(lowered, ""))
     if near is None:
         from difflib import get_close_matches
 
@@ -364,7 +380,7 @@ def closest(word: str, choices: Iterable[str], also: Mapping[str, str] | None = 
     return near
 
 
-def did_you_mean(word: str, choices: Iterable[str], also: Mapping[str, str] | None = None) -> str:
+def did_you_mean(word: str, choices: Iterable[str], also: Mapping[str, str] = SYNONYMS) -> str:
     """A clause for the end of a sentence, "; did you mean --delta?", or nothing."""
     near = closest(word, choices, also)
     return f"; did you mean {near}?" if near else ""

@@ -1,26 +1,18 @@
-"""The number language: Python arguments, flags and file keys are all read here.
+"""Numbers as they are typed, in Python, options and files, and as a reader takes them.
 
 A number is kept as the exact fraction of what was typed: `0.1` is one tenth, not the double nearest
-to it. Text may be an expression such as `256/60000` or `1000^-1.1`; nothing is handed to `eval`, and
-sizes are checked before each step, so that `9^9^9^9` is refused at once.
+to it. Text may also be `256/60000`, `1 %` or `1000^-1.1`; sizes are checked before anything is computed.
 """
 
 from __future__ import annotations
 
 import math
 import numbers
-import operator
 import re
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, DecimalException
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, TypeAlias
-
-if TYPE_CHECKING:
-    import ast
-    from collections.abc import Callable
-
-    _Operation = Callable[[Fraction, Fraction], Fraction]
+from typing import Literal, TypeAlias
 
 Number: TypeAlias = int | float | Fraction | Decimal | str
 """A number as the user may type it; NumPy scalars are accepted too."""
@@ -30,12 +22,10 @@ DIGITS = 50
 _MAX_DIGITS = 4000
 """Digits of a numerator or denominator at most: "1e999999999" must not fill the memory."""
 _MAX_BITS = 13_288  # as many
-_MAX_CHARACTERS = 200  # of an expression; a plain number or ratio may be as long as its digits
 
-_LITERAL = re.compile(r"([+-]?)(\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE]([+-]?\d+))?", re.ASCII)
-_EXPRESSION = r"[0-9eE_.+\-*/^()\s]*"
+_LITERAL = re.compile(r"[+-]?(\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE]([+-]?\d{1,6}))?", re.ASCII)
 _NOT_FINITE = {"nan", "inf", "infinity", "oo", "∞"}
-_HINT = "which is not a number or an expression such as 1e-5, 256/60000 or 1000^-1.1"
+_HINT = "which is not a number such as 1e-5, 256/60000, 1 % or 1000^-1.1"
 _TOO_LARGE = "which is too large or too small to evaluate"
 _NOT_REAL = "which is not a finite real number"
 
@@ -48,27 +38,25 @@ def number(value: object) -> Fraction:
     """The exact number that was typed: an int, float, Fraction, Decimal, NumPy scalar, or text.
 
     A float stands for its shortest decimal. An irrational power is held to 50 digits. Raises
-    `NotANumber` for booleans, NaN, infinities, and text that is no expression or too large.
+    `NotANumber` for booleans, NaN, infinities, and text that is no number or too large.
 
-    >>> number("256/60000"), number("2^-3"), number("1_000"), number(0.1)
-    (Fraction(8, 1875), Fraction(1, 8), Fraction(1000, 1), Fraction(1, 10))
+    >>> number("256/60000"), number("2^-3"), number("1_000"), number("1 %"), number(0.1)
+    (Fraction(8, 1875), Fraction(1, 8), Fraction(1000, 1), Fraction(1, 100), Fraction(1, 10))
     >>> float(number("1000^-1.1"))
     0.0005011872336272723
-    >>> number("9^9^9^9")
+    >>> number("9^9999999")
     Traceback (most recent call last):
     dpacct.declare.number.NotANumber: which is too large or too small to evaluate
     """
     if isinstance(value, str):
-        return _of_text(value)
+        return _of_text(value.strip())
     if type(value) is int:  # the abstract classes below are slow to ask
         return _sized(Fraction(value))
     if isinstance(value, float):
-        if not math.isfinite(value):
-            raise NotANumber(_NOT_REAL)
         return _literal(float.__repr__(value))
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
         raise NotANumber("")
-    if isinstance(value, numbers.Rational):  # int, Fraction, NumPy integers
+    if isinstance(value, numbers.Rational):  # Fraction, NumPy integers
         return _sized(Fraction(int(value.numerator), int(value.denominator)))
     return _literal(str(value))  # Decimal; NumPy's float32 and float16 print their shortest decimal
 
@@ -86,67 +74,43 @@ def exact(value: object) -> Fraction | None:
 
 
 def _of_text(text: str) -> Fraction:
-    over, slash, under = text.strip().partition("/")
-    if _LITERAL.fullmatch(over.strip()) and not slash:
-        return _literal(over.strip())
-    if slash and _LITERAL.fullmatch(over.strip()) and _LITERAL.fullmatch(under.strip()):
-        return _applied(operator.truediv, _literal(over.strip()), _literal(under.strip()))
-    if text.strip().lstrip("+-").lower() in _NOT_FINITE:
-        raise NotANumber(_NOT_REAL)
-    if len(text) > _MAX_CHARACTERS:
-        raise NotANumber(f"which is longer than {_MAX_CHARACTERS} characters")
-    if not re.fullmatch(_EXPRESSION, text, re.ASCII):
+    if text.endswith("%"):
+        return _of_text(text[:-1].strip()) / 100
+    over, slash, under = text.partition("/")
+    result = _term(over)
+    if slash and not (divisor := _term(under)):
+        raise NotANumber("which divides by zero")
+    return _sized(result / divisor) if slash else result
+
+
+def _term(text: str) -> Fraction:
+    """A plain number, or a power of one; a sign before it is of the whole."""
+    text = text.strip()
+    sign, size = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
+    if size.startswith(("+", "-")):
         raise NotANumber(_HINT)
-    return _expression(text)
-
-
-def _expression(text: str) -> Fraction:
-    """The value of + - * / ^ ** and parentheses over plain numbers, by Python's own grammar."""
-    import ast
-
-    source = " ".join(text.split()).replace("^", "**")
-    source = re.sub(
-        r"(?<![\d.eE_])(?:0_?)+(?=\d)", "", source
-    )  # 007 is a number here, not in Python
-    try:
-        tree = ast.parse(source, mode="eval").body
-        return _value(tree, source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        if isinstance(error, NotANumber):
-            raise
-        raise NotANumber(_HINT if source else "which is empty") from None
-
-
-def _value(node: ast.AST, source: str) -> Fraction:
-    import ast
-
-    if isinstance(node, ast.Constant):
-        return _literal(source[node.col_offset : node.end_col_offset])
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-        operand = _value(node.operand, source)
-        return -operand if isinstance(node.op, ast.USub) else operand
-    if isinstance(node, ast.BinOp) and type(node.op).__name__ in _OPERATIONS:
-        operation = _OPERATIONS[type(node.op).__name__]
-        return _applied(operation, _value(node.left, source), _value(node.right, source))
-    raise NotANumber(_HINT)
+    base, power, exponent = size.replace("**", "^").partition("^")
+    result = _literal(base.strip())
+    return sign * (_power(result, _literal(exponent.strip())) if power else result)
 
 
 def _literal(text: str) -> Fraction:
     """A plain number, whose length is known before it is made."""
     match = _LITERAL.fullmatch(text)
-    if not match:
-        raise NotANumber(_NOT_REAL)
-    sign, digits, exponent = match.groups()
-    if "_" in digits and not re.fullmatch(r"(\d+(_\d+)*)?\.?(\d+(_\d+)*)?", digits, re.ASCII):
-        raise NotANumber(_HINT)
+    if match is None:
+        if re.fullmatch(r"[+-]?[\d._]+[eE][+-]?\d+", text, re.ASCII):
+            raise NotANumber(_TOO_LARGE)
+        finite = text.lstrip("+-").lower() not in _NOT_FINITE
+        raise NotANumber(("which is empty" if not text else _HINT) if finite else _NOT_REAL)
+    digits, exponent = match.groups()
     whole, _, decimals = digits.replace("_", "").partition(".")
-    if len(exponent or "") > 6:
-        raise NotANumber(_TOO_LARGE)
     power = int(exponent or 0) - len(decimals)
     if abs(power) + len(whole) + len(decimals) > _MAX_DIGITS:
         raise NotANumber(_TOO_LARGE)
-    size = int(sign + whole + decimals)
-    return Fraction(size * 10**power) if power >= 0 else Fraction(size, 10**-power)
+    try:
+        return Fraction(text)
+    except ValueError:  # an underscore that is not between two digits
+        raise NotANumber(_HINT) from None
 
 
 def _sized(value: Fraction) -> Fraction:
@@ -155,24 +119,15 @@ def _sized(value: Fraction) -> Fraction:
     return value
 
 
-def _applied(operation: _Operation, left: Fraction, right: Fraction) -> Fraction:
-    try:
-        return _sized(operation(left, right))
-    except ZeroDivisionError:
-        raise NotANumber("which divides by zero") from None
-
-
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
     """Exact where that is short; else to 50 digits. Its size is judged by logarithms first."""
-    if base == 0:
-        if exponent < 0:
-            raise NotANumber("which divides by zero")
-        return Fraction(int(exponent == 0))
+    if base == 0 and exponent < 0:
+        raise NotANumber("which divides by zero")
     if exponent.denominator != 1 and base < 0:
         raise NotANumber("which takes a root of a negative number")
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-    if exponent.denominator == 1 and abs(exponent) * bits <= _MAX_BITS:
-        return Fraction(base**exponent.numerator)
+    if base == 0 or (exponent.denominator == 1 and abs(exponent) * bits <= _MAX_BITS):
+        return Fraction(int(exponent == 0)) if base == 0 else Fraction(base**exponent.numerator)
     decades = math.log10(abs(base.numerator)) - math.log10(base.denominator)
     if abs(exponent) > 10**18 or abs(float(exponent) * decades) > _MAX_DIGITS - 4 * DIGITS:
         raise NotANumber(_TOO_LARGE)
@@ -188,16 +143,6 @@ def _power(base: Fraction, exponent: Fraction) -> Fraction:
 
 def _decimal(value: Fraction, context: Context) -> Decimal:
     return context.divide(Decimal(value.numerator), Decimal(value.denominator))
-
-
-_OPERATIONS: dict[str, _Operation] = {
-    "Add": operator.add,
-    "Sub": operator.sub,
-    "Mult": operator.mul,
-    "Div": operator.truediv,
-    "Pow": _power,
-}
-"""The operations of expressions, by their node names in Python's grammar."""
 
 
 # --- writing numbers
@@ -377,41 +322,6 @@ def power_of_ten(log_value: float, direction: Direction = "nearest", digits: int
     carried = len(digit) - 1  # 1 where the mantissa rounds up to ten
     shown = f"{digit[0]}.{digit[1:]}{rest}".rstrip("0").rstrip(".")
     return f"{shown}e{int(exponent) + carried}"
-
-
-def percent(share: float) -> str:
-    """The size of a share in per cent, two digits.
-
-    >>> percent(0.12953), percent(-0.0241), percent(1.4), percent(2e-6)
-    ('13 %', '2.4 %', '140 %', '0.0002 %')
-    """
-    return f"{near(100 * abs(share), 2)} %"
-
-
-def more_or_less(share: float) -> str:
-    """A relative difference in words: "13 % more".
-
-    >>> more_or_less(0.12953), more_or_less(-0.0241), more_or_less(0.0), more_or_less(7.0)
-    ('13 % more', '2.4 % less', 'the same', '8 times as much')
-    """
-    if abs(share) < 5e-7:
-        return "the same"
-    if share >= 4:
-        return f"{near(1 + share, 2)} times as much"
-    return f"{percent(share)} {'more' if share > 0 else 'less'}"
-
-
-def compared_to(share: float) -> str:
-    """A relative difference in words, before what it is compared with.
-
-    >>> compared_to(0.12953), compared_to(0.0), compared_to(7.0)
-    ('13 % more than', 'as much as', '8 times')
-    """
-    difference = more_or_less(share)
-    if difference == "the same":
-        return "as much as"
-    times, as_much, _ = difference.partition(" as much")
-    return times if as_much else f"{difference} than"
 
 
 def listed(parts: list[str]) -> str:

@@ -22,7 +22,7 @@ from typing import (
     overload,
 )
 
-from dpacct.declare.domain import Domain, Flag, did_you_mean, one_of
+from dpacct.declare.domain import Domain, did_you_mean, one_of
 from dpacct.declare.number import Number, literal, text
 from dpacct.errors import DpacctError, InvalidArgument
 
@@ -53,26 +53,9 @@ class Parameter(Generic[T]):
     symbol: as papers write it.        default: what holds where it is not given; `...` if it must be.
     alias: its name for users, where the attribute has another (`PureDP(epsilon=1).eps0`); `name` is either.
     kw_only: False for the one that may be given by position.
-    also: further spellings that are accepted.
-    known_as: what other tools call it: never accepted, but answered with the right name.
-    flag: its name on the command line, where that is another; eps for epsilon.
-    heading: under which the help lists it; that of the record which declares it.
     """
 
-    __slots__ = (
-        "alias",
-        "also",
-        "attribute",
-        "default",
-        "domain",
-        "flag",
-        "heading",
-        "known_as",
-        "kw_only",
-        "means",
-        "name",
-        "symbol",
-    )
+    __slots__ = ("alias", "attribute", "default", "domain", "kw_only", "means", "name", "symbol")
 
     def __init__(
         self,
@@ -83,13 +66,9 @@ class Parameter(Generic[T]):
         default: Any = ...,
         alias: str = "",
         kw_only: bool = True,
-        also: tuple[str, ...] = (),
-        known_as: tuple[str, ...] = (),
-        flag: str = "",
     ) -> None:
         self.domain, self.means, self.symbol, self.default = domain, means, symbol, default
         self.alias, self.kw_only, self.attribute, self.name = alias, kw_only, "", alias
-        self.also, self.known_as, self.flag, self.heading = also, known_as, flag, ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.attribute, self.name = name, self.alias or name
@@ -105,16 +84,11 @@ class Parameter(Generic[T]):
 
     def but(self, **changed: Any) -> Parameter[Any]:
         """A copy of the parameter with some settings changed."""
-        kept = {name: getattr(self, name) for name in Parameter.__slots__}
-        attribute, heading, _ = (kept.pop(name) for name in ("attribute", "heading", "name"))
+        kept: dict[str, Any] = {"domain": self.domain, "means": self.means, "symbol": self.symbol}
+        kept |= {"default": self.default, "alias": self.alias, "kw_only": self.kw_only}
         made: Parameter[Any] = Parameter(**(kept | changed))
-        made.__set_name__(type(self), attribute)
-        made.heading = heading
+        made.__set_name__(type(self), self.attribute)
         return made
-
-    def optional(self) -> Parameter[T | None]:
-        """A copy of the parameter that need not be given."""
-        return self.but(default=None)
 
     @overload
     def __get__(self, record: None, owner: type) -> Self: ...
@@ -131,38 +105,6 @@ class Parameter(Generic[T]):
         # reading of an attribute into a call.
         def __set__(self, record: Any, value: Number | None) -> None:
             raise AttributeError(self.name)
-
-
-class Several(Parameter[tuple[T, ...]]):
-    """A parameter that may be given several times."""
-
-    __slots__ = ()
-
-    def __init__(self, domain: Domain[T], means: str, symbol: str = "", **more: Any) -> None:
-        each: Any = domain
-        super().__init__(each, means, symbol, **{"default": (), **more})
-
-    def check(self, name: str, value: Any) -> Any:
-        """The checked values."""
-        return tuple(self.domain.check(name, number) for number in value)
-
-
-class Maybe(Parameter[T | None]):
-    """An optional parameter, None unless given."""
-
-    __slots__ = ()
-
-    def __init__(self, domain: Domain[T], means: str, symbol: str = "", **more: Any) -> None:
-        super().__init__(domain, means, symbol, default=None, **more)
-
-
-class Switch(Parameter[bool]):
-    """A switch, off by default."""
-
-    __slots__ = ()
-
-    def __init__(self, means: str, *, default: bool = False, **more: Any) -> None:
-        super().__init__(Flag(), means, default=default, **more)
 
 
 class _Signature:
@@ -182,9 +124,7 @@ class _Signature:
         return Signature(made)
 
 
-@dataclass_transform(
-    kw_only_default=True, frozen_default=True, field_specifiers=(Parameter, Several, Maybe, Switch)
-)
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Parameter,))
 class Record:
     """Base of all that is declared: checked, exact, and never changed.
 
@@ -199,8 +139,6 @@ class Record:
     ways: ClassVar[str] = ""
     label: ClassVar[str] = ""
     """A short description: Gaussian noise."""
-    heading: ClassVar[str] = ""
-    """The heading of its parameters in the help of a command."""
     __signature__ = _Signature()
     _groups: ClassVar[tuple[_Fits, ...]] = ()
     _known_to_fit: ClassVar[set[frozenset[str]]] = set()  # combinations that were found to fit
@@ -210,8 +148,6 @@ class Record:
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         listed = [value for value in vars(cls).values() if isinstance(value, Parameter)]
-        for each in listed:
-            each.heading = each.heading or cls.heading
         cls.parameters = {**cls.parameters, **{each.name: each for each in listed}}
         ways = cls.ways or " ".join(
             name if each.required else f"{name}?" for name, each in cls.parameters.items()
@@ -222,7 +158,7 @@ class Record:
             (
                 name,
                 each.attribute,
-                each.check if isinstance(each, Several) else each.domain.check,
+                each.domain.check,
                 None if each.required else each.default,
             )
             for name, each in cls.parameters.items()
@@ -284,8 +220,7 @@ class Record:
         who = type(self).__name__
         for name in values:
             if name not in self.parameters:
-                known_as = {k: n for n, each in self.parameters.items() for k in each.known_as}
-                hint = did_you_mean(name, self.parameters, known_as)
+                hint = did_you_mean(name, self.parameters)
                 raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=call(name))
         for group in self._groups:
             if not group.fit(stated & group.names):

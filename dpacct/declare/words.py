@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, STEPS, Integer, Real, Word
+from dpacct.declare.domain import POSITIVE, STEPS, Integer, Real, Word
 from dpacct.declare.number import text
-from dpacct.declare.record import Call, Exclusive, Maybe, Parameter, Record, Usage
+from dpacct.declare.record import Call, Exclusive, Parameter, Record, Usage
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Adjacency, Unit
 
 COUNT = Integer(1, 10**18)
 """A number of records, clients or coordinates."""
-SAMPLING = Word(
-    *("poisson", "uniform", "none"),
-    also={"fixed": "uniform", "without-replacement": "uniform", "bernoulli": "poisson"},
-)
+SAMPLING = Word("poisson", "uniform", "none")
 """The sampling of a step; a sampler that declares its own assumption adds its word."""
 BY_RECORDS = "records-per-user"
 """The word of the sampling that takes the number of a user's records."""
@@ -30,7 +27,7 @@ class Steps(Record):
     (Fraction(8, 1875), 705)
     """
 
-    rate: Parameter[Fraction | None] = Maybe(
+    rate: Parameter[Fraction | None] = Parameter(
         Real(
             0,
             1,
@@ -39,31 +36,33 @@ class Steps(Record):
         ),
         "share of the data that a step samples",
         "Q",
-        also=("sample_rate",),
-        known_as=("q", "p", "sampling_rate", "sampling_probability", "subsampling_rate"),
+        default=None,
     )
-    batch_size: Parameter[int | None] = Maybe(
-        COUNT, "with dataset_size, instead of the rate: B / N", "B"
+    batch_size: Parameter[int | None] = Parameter(
+        COUNT, "with dataset size, instead of the rate: B / N", "B", default=None
     )
-    dataset_size: Parameter[int | None] = Maybe(
-        COUNT, "number of records (units)", "N", known_as=("n", "records")
+    dataset_size: Parameter[int | None] = Parameter(
+        COUNT, "number of records (units)", "N", default=None
     )
-    sampling: Parameter[str | None] = Maybe(
+    sampling: Parameter[str | None] = Parameter(
         SAMPLING,
         "how a step's sample is drawn; poisson by default if there is a rate",
+        default=None,
     )
-    records_per_user: Parameter[int | None] = Maybe(
-        Integer(1, 1000), "records that a user has at most, each sampled by its own coin", "K"
+    records_per_user: Parameter[int | None] = Parameter(
+        Integer(1, 1000),
+        "records that a user has at most, each sampled by its own coin",
+        "K",
+        default=None,
     )
-    steps: Parameter[int | None] = Maybe(
-        STEPS,
-        "number of steps; default 1 without sampling",
-        "T",
-        also=("rounds",),
-        known_as=("t", "iterations", "compositions", "num_steps", "num_rounds"),
+    steps: Parameter[int | None] = Parameter(
+        STEPS, "number of steps; default 1 without sampling", "T", default=None
     )
-    epochs: Parameter[Fraction | None] = Maybe(
-        POSITIVE, "passes over the data instead of steps: ceil(N / B) steps each, or 1 / rate", "E"
+    epochs: Parameter[Fraction | None] = Parameter(
+        POSITIVE,
+        "passes over the data instead of steps: ceil(N / B) steps each, or 1 / rate",
+        "E",
+        default=None,
     )
     ways = "rate? | batch_size dataset_size, steps? | epochs"
 
@@ -136,43 +135,15 @@ class Steps(Record):
 class Meaning(Record):
     """The adjacency and the unit of privacy."""
 
-    heading = "What is protected"
-    adjacency: Parameter[str | None] = Maybe(
-        Word(
-            *(str(word) for word in Adjacency),
-            also={
-                "remove": "add-remove",
-                "add": "add-remove",
-                "substitute": "replace-one",
-                "swap": "replace-one",
-                "replace": "replace-one",
-            },
-        ),
+    adjacency: Parameter[str | None] = Parameter(
+        Word(*(str(word) for word in Adjacency)),
         "which data sets are neighbours; default: replace-one for uniform sampling, else add-remove",
-        known_as=("relation", "neighbouring", "neighboring"),
+        default=None,
     )
-    unit: Parameter[str | None] = Maybe(
+    unit: Parameter[str | None] = Parameter(
         Word(*(str(word) for word in Unit)),
         "whose data is protected; default: record; for the statement only, the number stays the same",
-    )
-
-
-class Target(Record):
-    """A guarantee."""
-
-    heading = "Target"
-    epsilon: Parameter[Fraction] = Parameter(
-        EPSILON,
-        "epsilon of the guarantee, at least 0",
-        "E",
-        flag="eps",
-        known_as=("target_epsilon",),
-    )
-    delta: Parameter[Fraction] = Parameter(
-        DELTA,
-        "delta of the guarantee, strictly between 0 and 1",
-        "D",
-        known_as=("target_delta",),
+        default=None,
     )
 
 
@@ -192,7 +163,6 @@ METHODS = Word(
     "bracket@1e-6",
     "dp_fed_ls.theorem1",
     "dp_fed_ls.theorem2",
-    also={"prv": "exact", "pld": "exact", "moments": "rdp", "gdp": "clt"},
 )
 """The methods that can be asked for by name."""
 MOST_EFFORT = Real(0, math.inf, "left")

@@ -97,17 +97,15 @@ class Gaussian(_Normal, kind="gaussian"):
         "S",
         default=None,
         kw_only=False,
-        known_as=("std", "scale"),
     )
     noise_multiplier: Parameter[Fraction | None] = Parameter(
-        POSITIVE, "standard deviation / clip", "Z", default=None, known_as=("noise", "z")
+        POSITIVE, "standard deviation / clip", "Z", default=None
     )
     clip: Parameter[Fraction | None] = Parameter(
         POSITIVE,
         "l2 norm to which each contribution is clipped",
         "C",
         default=None,
-        known_as=("max_grad_norm", "clipping"),
     )
     ways = "sigma | noise_multiplier clip?"
     sought = "sigma"

@@ -34,7 +34,7 @@ class Laplace(Mechanism, kind="laplace"):
 
     label = "Laplace noise"
     b: Parameter[Fraction | None] = Parameter(
-        POSITIVE, "scale / sensitivity", "B", default=None, kw_only=False, known_as=("scale",)
+        POSITIVE, "scale / sensitivity", "B", default=None, kw_only=False
     )
     noise_multiplier: Parameter[Fraction | None] = Parameter(
         POSITIVE, "scale / clip", "Z", default=None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from dpacct.citations import Citation
 from dpacct.errors import Unsupported
 from dpacct.plan.node import Leaf, Node
-from dpacct.pld import brackets, contour
+from dpacct.pld import bracket, contour
 from dpacct.pld.interval import Interval
 from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
@@ -341,7 +341,7 @@ class Direction:
 
     @cached_property
     def _on_grids(self) -> Profile:
-        return Profile(brackets.CurveEnds(merged(self.sources)))
+        return Profile(bracket.CurveEnds(merged(self.sources)))
 
     @cached_property
     def _readings(self) -> contour.Readings:

@@ -28,7 +28,6 @@ from dpacct.citations import (
 from dpacct.citations import MIRONOV as MIRONOV_CONVERSION
 from dpacct.declare.domain import Real, did_you_mean, one_of
 from dpacct.declare.number import ln
-from dpacct.declare.words import METHODS
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable, Unsupported
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.plan import smallest_noise
@@ -37,7 +36,7 @@ from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.plan.samplers.sampled import SampledRelease, Sampler
-from dpacct.pld import brackets, contour, conversions, rows
+from dpacct.pld import bracket, contour, conversions, rows
 from dpacct.pld.budget import MEMORY, SECONDS, WORK, Overspent, metered, one_question, spent
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
@@ -60,8 +59,8 @@ _ROUGH = 1e-5
 # of the work of a question, what contours may take before a grid is asked
 _ON_CONTOURS = 0.5
 _LEAST_LOG = -745.0
-WIDTH = 1e-4
-"""Relative width of the lattice's bracket that is aimed at."""
+WIDTH = bracket.WIDTH
+"""Relative width of a bracket that is aimed at."""
 WIDTHS = Real("1e-9", "0.1", "both")
 """Those that may be asked for, as in method="bracket@1e-6"."""
 # of a logarithm: what it is rounded by
@@ -176,7 +175,7 @@ def sources(direction: Direction) -> Sources:
 
 @dataclass(frozen=True)
 class Bracket(Route):
-    """Tilted FFT composition of an upper and a lower lattice law; for any law at all.
+    """Composition of a measure above and one below each law; for any law at all.
 
     A plan too large to reach the width within the memory it may use gets the bracket that was reached.
     """
@@ -186,7 +185,7 @@ class Bracket(Route):
     name = "bracket"
 
     def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
-        """Answer from two grids of losses, one rounded up and one rounded down."""
+        """Answer from two measures of each law, one above it and one below it."""
         if plan.renyi_only:
             message = (
                 f"method 'bracket' needs a dominating pair, and {plan.renyi_only[0][0]!r} has none"
@@ -202,8 +201,10 @@ class Bracket(Route):
             ):
                 return None
             if question.of_epsilon:
-                return brackets.epsilon(sources(way), question.at, self.width)
-            return brackets.log_delta(sources(way), question.at, self.width)
+                least = -math.inf if best is None else best.lower
+                return bracket.epsilon(sources(way), question.at, self.width, beaten=least)
+            least = -math.inf if best is None else best.lower
+            return bracket.log_delta(sources(way), question.at, self.width, least)
 
         try:
             return self._bracket(plan, ask, log_scale=not question.of_epsilon)
@@ -212,7 +213,7 @@ class Bracket(Route):
 
     def _bracket(self, plan: Composition, ask: _Ask, log_scale: bool) -> Finding:
         upper = _worst(plan.upper, ask)
-        value = 0.5 * (upper.lower + upper.upper) if upper.lower > -math.inf else upper.upper
+        value = upper.upper
         lower = upper.lower
         if plan.lower is not None:
             lower = _worst(plan.lower, ask).lower
@@ -254,7 +255,7 @@ def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
     """Return whether a cheap bound shows delta(epsilon) < e^log_target."""
     if direction.log_kept < 0.0 or not math.isfinite(epsilon) or log_target == -math.inf:
         return False
-    return brackets.surely_below(sources(direction), epsilon, log_target)
+    return bracket.surely_below(sources(direction), epsilon, log_target)
 
 
 def narrowed(finding: Finding, plan: Composition, question: RouteQuestion) -> Finding:
@@ -527,7 +528,7 @@ def named(method: str) -> Route:
         if method.startswith("bracket@"):
             return Bracket(width=float(WIDTHS.check("method", method.removeprefix("bracket@"))))
     choices = ["auto", *OFFERED]
-    hint = did_you_mean(str(method), choices, METHODS.also)
+    hint = did_you_mean(str(method), choices)
     message = f"method must be one of {one_of(choices)}, got {method!r:.60}{hint}"
     raise InvalidArgument(message, argument="method")
 

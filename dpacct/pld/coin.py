@@ -91,6 +91,10 @@ class Thinned(Derived):
         low, high = self.base.span(log_mass - math.log(self.rate))
         return min(low, 0.0), max(high, 0.0)
 
+    def knots(self, count: int, log_mass: float) -> Floats:
+        """The inner plan's, and 0."""
+        return np.union1d(self.base.knots(count, log_mass), [0.0])
+
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """The inner pieces, thinned by the coin."""
         return self.base.pieces(edges, upper=upper).thinned(self.rate)

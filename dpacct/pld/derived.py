@@ -109,6 +109,10 @@ class SampledSource(Derived):
         ends = stable.mixed_loss(self.rate, np.array([min(-high, low), high]))
         return float(ends[0]), float(ends[1])
 
+    def knots(self, count: int, log_mass: float) -> Floats:
+        """The base's, through the sample."""
+        return np.unique(stable.mixed_loss(self.rate, self.base.knots(count, log_mass)))
+
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """The base's pieces, cut where the transformed losses meet the edges."""
         cut = stable.unmixed_loss(self.rate, edges)
@@ -171,6 +175,10 @@ class Backwards(Derived):
         low, high = self.base.span(log_mass)
         return -high, min(max(-low, high), -self.base.least)
 
+    def knots(self, count: int, log_mass: float) -> Floats:
+        """The base's, negated."""
+        return np.asarray(-self.base.knots(count, log_mass)[::-1])
+
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """The base's pieces, reversed."""
         return self.base.pieces(-edges[::-1], upper=upper).reversed()
@@ -227,6 +235,12 @@ class Mirrored(Derived):
     def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
         """The base's moments beyond a loss; the mirror image lies below."""
         return self.base.log_moments_beyond(tilts, loss, mass)
+
+    def knots(self, count: int, log_mass: float) -> Floats:
+        """The base's above 0, their mirror images, and 0."""
+        base = self.base.knots(count, log_mass)
+        base = base[base > 0.0]
+        return np.concatenate((-base[::-1], [0.0], base))
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """The base cut at 0 and where it or its mirror image has an edge."""

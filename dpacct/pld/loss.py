@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -631,6 +631,11 @@ class LossDistribution:
         )
 
     # -- facts -------------------------------------------------------------------------------
+
+    @property
+    def stated_profile(self) -> Callable[[Floats], Floats] | None:
+        """None: `profile` is that of these losses and nothing more."""
+        return None
 
     @property
     def inner(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -317,9 +317,18 @@ class Source(ABC):
         """Q-mass that P is known not to have."""
         return 0.0
 
+    @property
+    def stated_profile(self) -> Callable[[Floats], Floats] | None:
+        """The profile of a law by itself where it is more than that of its losses: the best of strategies."""
+        return None
+
     @abstractmethod
     def span(self, log_mass: float) -> tuple[float, float]:
         """Losses outside which P has less than e^log_mass at each end (roughly; a hint, finite)."""
+
+    def knots(self, count: int, log_mass: float) -> Floats:
+        """About so many losses between which a first cut resolves the law where P or Q has e^log_mass."""
+        return np.linspace(*self.span(log_mass), count)
 
     @abstractmethod
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
@@ -477,6 +486,11 @@ class Cut(Source):
         """The infimum of the losses."""
         return -math.inf if self.of.lost > 0.0 else self.of.range[0]
 
+    @property
+    def stated_profile(self) -> Callable[[Floats], Floats] | None:
+        """The profile of the distribution where that stands for several strategies."""
+        return self.of.stated_profile
+
     @cached_property
     def _seen(self) -> tuple[Floats, Floats]:
         """Losses, here and there, and the logs of the P-density of the axis or of atoms."""
@@ -499,6 +513,23 @@ class Cut(Source):
         # a law that hardly tells may be a point to floats
         least = _POINT * max(abs(high), float(np.ptp(losses)))
         return min(low, high - least), high
+
+    def knots(self, count: int, log_mass: float) -> Floats:
+        """Losses of evenly spaced noise, and of the ends of every branch."""
+        parts = [self._points.loss] if self._points.loss.size <= 2 * count else []
+        for branch in self.of.branches:
+            x = np.linspace(*branch.extent, 513)
+            with quiet():
+                loss, log_q = branch.at(x)
+                seen = np.flatnonzero(np.maximum(log_q, log_q + loss) > log_mass)
+            if seen.size:
+                ends = max(int(seen[0]) - 1, 0), min(int(seen[-1]) + 1, x.size - 1)
+                with quiet():
+                    parts.append(branch.at(np.linspace(x[ends[0]], x[ends[1]], count))[0])
+        if not parts:
+            return np.linspace(*self.span(log_mass), count)
+        joined = np.unique(np.concatenate(parts))
+        return np.asarray(joined[np.isfinite(joined)])
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """Cells of the branches, and the atoms."""

@@ -406,3 +406,41 @@ def near_root(
             bend = (chord - last[0]) / (move + last[1])
         slope, last = chord + bend * move, (chord, move)
     return None
+
+
+# nats that a step to an end may go for at once
+_FARTHEST = 44.0
+# of what is accepted: the end that is returned lies hardly farther from the root
+_HAIR = 0.002
+
+
+def root(
+    read: Callable[[float], float],
+    target: float,
+    start: float,
+    floor: float,
+    slope: float,
+    accuracy: float,
+    *,
+    up: bool,
+) -> float:
+    """An epsilon >= floor near the start, on the safe side of where a falling log delta meets the target.
+
+    `up`: read there is at most the target (inf if none is found); else at least it (or the floor). What
+    is read is only sharp near the start, and need not fall everywhere; so steps go no further than
+    `slope`, about what it falls by, suggests. The end is within `accuracy` of there, relative to its way
+    from the floor.
+    """
+    if up and read(floor) <= target:
+        return floor
+    ends = falls(
+        lambda epsilon: read(epsilon) - target,
+        max(start, floor),
+        -slope,
+        lambda a, b: max(accuracy * (b - floor), 2e-16 * abs(b)),
+        low=floor,
+        longest=_FARTHEST / slope,
+        hair=_HAIR,
+    )
+    end = ends.under if up else ends.over
+    return end if end is not None else (math.inf if up else floor)

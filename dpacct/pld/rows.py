@@ -18,9 +18,9 @@ from functools import partial
 
 import numpy as np
 
-from .brackets import root
 from .interval import Interval
 from .outcomes import Outcomes
+from .roots import root
 from .stable import Floats, quiet
 from .stack import Stack
 

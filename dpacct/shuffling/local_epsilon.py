@@ -11,7 +11,7 @@ from dpacct.citations import BLANKET, CLONES, COUNTED
 from dpacct.declare.domain import DELTA, EPSILON, Integer
 from dpacct.declare.number import Number, ln
 from dpacct.errors import Unreachable
-from dpacct.pld import brackets
+from dpacct.pld import bracket
 from dpacct.pld.roots import first_miss, halved
 from dpacct.shuffling import bounds
 from dpacct.shuffling.bounds import inputs_of
@@ -66,7 +66,7 @@ def largest_eps0(
     def meets(eps0: float) -> bool:
         if eps0 * times <= target:
             return True
-        return brackets.epsilon(
+        return bracket.epsilon(
             [(atoms(letters(eps0), upper=True), float(times))], log_delta
         ).upper <= float(target)
 

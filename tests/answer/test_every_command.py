@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import dpacct as dp
-from dpacct.cli.main import names
+from dpacct.cli.main import COMMANDS
 from dpacct.federated import UDPFL, Client, DPFed, DPFedAvg, DPFedLS, DPFedSAM, PriFedSync
 from tests.cli.runner import run
 
@@ -349,4 +349,4 @@ def test_certificates() -> None:
 
 def test_every_command_is_asked() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
-    assert not [name for name in names() if f'"{name} ' not in text]
+    assert not {name for name in COMMANDS if f'"{name} ' not in text}

@@ -9,7 +9,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.answer.answer import safe_number
-from dpacct.cli.words import noises
+from dpacct.cli.plan_file import noises
 from dpacct.pld.stable import TooFine
 from dpacct.proof import effort
 from tests.answer.test_every_command import same
@@ -192,10 +192,10 @@ def test_auto_bounds_what_its_strongest_method_withholds(monkeypatch: pytest.Mon
     # lattices of masses that did not add up to 1 said more than 7000, or had no end
     assert 6643.9 < float(plan.epsilon(delta=1e-5, method="exact")) < 6644.5
 
-    def none(*_: object) -> None:
+    def none(*_: object, **__: object) -> None:
         raise TooFine
 
-    monkeypatch.setattr("dpacct.pld.brackets.epsilon", none)
+    monkeypatch.setattr("dpacct.pld.bracket.epsilon", none)
     with pytest.raises(dp.NotCertified):
         plan.epsilon(delta=1e-5, method="exact")
     answer = plan.epsilon(delta=1e-5)

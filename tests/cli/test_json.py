@@ -124,12 +124,12 @@ def test_errors_are_json_wherever_the_flag_stands() -> None:
 
 
 def test_an_internal_error_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpacct.cli.commands import eps
+    from dpacct.cli.command import CommandLine
 
     def fail(*_: object) -> None:
         raise ZeroDivisionError("float division\nby zero")
 
-    monkeypatch.setattr(eps.Eps, "stated", fail)
+    monkeypatch.setattr(CommandLine, "stated", fail)
     failed = line("eps --sigma 1 --delta 1e-5")
     assert failed.code == 1 and failed.stdout == ""
     assert "ZeroDivisionError: float division by zero" in failed.stderr
@@ -142,21 +142,21 @@ def test_an_internal_error_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_every_error_of_the_library_has_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpacct.cli.commands import eps
+    from dpacct.cli.command import CommandLine
 
     for kind, code in CODES.items():
 
         def fail(*_: object, kind: type[DpacctError] = kind) -> None:
-            raise kind("it is so", argument="epsilon")
+            raise kind("it is so", argument="delta")
 
-        monkeypatch.setattr(eps.Eps, "stated", fail)
+        monkeypatch.setattr(CommandLine, "stated", fail)
         failed = line("eps --sigma 1 --delta 1e-5 --json")
         assert failed.code == code
         assert failed.json["error"] == {
             "code": code,
             "kind": kind.kind,
             "message": "it is so.",
-            "argument": "--eps",
+            "argument": "--delta",
         }
 
 

@@ -187,7 +187,7 @@ def test_the_page_shows_plans(block: str, tmp_path: Path) -> None:
 
 
 def test_the_page_lists_every_key() -> None:
-    from dpacct.cli.words import KEYS, kinds, uses
+    from dpacct.cli.plan_file import KEYS, kinds, uses
     from dpacct.declare.words import Steps
 
     assert len(BLOCKS) == 2

@@ -82,7 +82,7 @@ def test_the_unit_of_several_records_is_a_user() -> None:
 
 
 def test_a_sampler_of_one_file_has_its_word_everywhere() -> None:
-    from dpacct.cli.words import samplings
+    from dpacct.cli.plan_file import samplings
     from dpacct.declare.words import SAMPLING
 
     words = samplings()

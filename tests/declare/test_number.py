@@ -110,14 +110,15 @@ def test_shown_never_fails_and_stays_short() -> None:
         assert len(result) <= 60 and "\n" not in result
 
 
-def test_what_python_and_the_command_line_once_read_differently() -> None:
-    """Expressions, underscores and repeated signs, which were numbers for the command line alone."""
-    assert [number(t) for t in ("1_000", "1/-2", "1/2/3", "--1", "2^-3")] == [
+def test_what_is_typed_in_other_ways() -> None:
+    assert [number(t) for t in ("1_000", "1/-2", "2^-3", "1 %", "0.5%", "-2^2", "1/2^2")] == [
         1000,
         Fraction(-1, 2),
-        Fraction(1, 6),
-        1,
         Fraction(1, 8),
+        Fraction(1, 100),
+        Fraction(1, 200),
+        -4,
+        Fraction(1, 4),
     ]
     assert number("1" * 300) == int("1" * 300)  # a saved plan may hold so long a number
 
@@ -138,14 +139,8 @@ def test_what_python_and_the_command_line_once_read_differently() -> None:
         ("2**-20", Fraction(1, 2**20)),
         ("2^-20", Fraction(1, 2**20)),
         ("1/3", Fraction(1, 3)),
-        ("1/3/3", Fraction(1, 9)),
-        ("2-1-1", Fraction(0)),
         ("-2^2", Fraction(-4)),
-        ("(-2)^2", Fraction(4)),
-        ("2^3^2", Fraction(512)),
         ("2^0", Fraction(1)),
-        (" ( 1 + 2 ) * 3 ", Fraction(9)),
-        ("--3", Fraction(3)),
         ("4^0.5", Fraction(2)),
     ],
 )
@@ -157,7 +152,7 @@ def test_irrational_powers_have_forty_digits() -> None:
     # (975^-1.1)^10 = 975^-11 is rational: an exact check of an irrational number.
     assert abs(number("975^-1.1") ** 10 * 975**11 - 1) < Fraction(1, 10**40)
     # A rational too long to write out: 50 digits of it, against a second precision.
-    near = number("(1-1e-6)^1000000")
+    near = number("0.999999^1000000")
     assert abs(near - Fraction(number("0.999999^500000")) ** 2) < Fraction(1, 10**40)
 
 
@@ -165,8 +160,10 @@ def test_irrational_powers_have_forty_digits() -> None:
     "text",
     [
         "", " ", "abc", "1+", "*2", "(1", "1)", "()", "1 2", "1e", "1e-5x", "0x10", "1__0",
-        "1,5", "1;2", "__import__('os')", "1j", "1e5.5", "nan", "NaN", "inf", "-inf", "Infinity",
-        "+oo", "1/0", "0^-1", "(-8)^(1/3)", "1e999999999", "1e-999999", "9^9^9^9", "9**9**9**9",
+        "1,5", "1;2",
+        "__import__('os')", "1j", "1e5.5", "nan", "NaN", "inf", "-inf", "Infinity",
+        "+oo", "1/0", "0^-1", "--1", "1/2/3", "2^3^2", "(1+2)",
+        "1e999999999", "1e-999999", "9^9^9^9", "9**9**9**9",
         "10^1e6", "1+" * 101 + "1", "(" * 90, "2^" * 60 + "1", "-" * 150, "1e2999*1e2999*1e2999",
         "٣", "½", "1\x00", "٠.١",
     ],
@@ -187,22 +184,16 @@ def test_every_decimal_reads_back(value: Decimal) -> None:
         assert number(str(value)) == Fraction(value)
 
 
-operands = st.one_of(
-    st.integers(0, 10**6).map(str), st.decimals(0, 1000, places=3, allow_nan=False).map(str)
-)
+terms = st.decimals(0, 1000, places=3, allow_nan=False).map(str) | st.integers(0, 10**6).map(str)
 
 
-@given(st.lists(st.tuples(operands, st.sampled_from("+-*/")), max_size=8), operands)
-def test_arithmetic_is_pythons(pairs: list[tuple[str, str]], last: str) -> None:
-    text = "".join(number + sign for number, sign in pairs) + last
-    exact = "".join(f"Fraction({number!r}){sign}" for number, sign in pairs)
-    try:
-        expected = eval(f"{exact}Fraction({last!r})", {"Fraction": Fraction})
-    except ZeroDivisionError:
-        with pytest.raises(NotANumber, match="divides by zero"):
-            number(text)
+@given(terms, terms)
+def test_a_ratio_is_exact(over: str, under: str) -> None:
+    if Fraction(under):
+        assert number(f"{over} / {under}") == Fraction(over) / Fraction(under)
     else:
-        assert number(text) == expected
+        with pytest.raises(NotANumber, match="divides by zero"):
+            number(f"{over}/{under}")
 
 
 @given(st.text(alphabet="0123456789.eE+-*/^() _naif", max_size=40))

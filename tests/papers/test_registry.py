@@ -282,7 +282,7 @@ def test_no_formula_asks_the_engine() -> None:
     for statement in PAIRS:
         assert statement.formula is not None
         asked = {name.rpartition(".")[0] for name in reached(statement.formula)}
-        engine = {f"dpacct.pld.{name}" for name in ("contour", "brackets", "rare", "pair")}
+        engine = {f"dpacct.pld.{name}" for name in ("contour", "bracket", "rare", "pair")}
         engine |= {f"dpacct.plan.{name}" for name in ("node", "combine", "facts", "saved")}
         assert not asked & engine
         assert truths.__name__ not in asked, statement.id

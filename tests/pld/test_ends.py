@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dpacct.pld.brackets import root
+from dpacct.pld.roots import root
 
 READINGS: dict[str, Callable[[float], float]] = {
     "line": lambda x: -x,

@@ -4,13 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 import dpacct as dp
 from dpacct.plan.composition import Composition
-from dpacct.plan.held import names_within
 from dpacct.plan.routes import sources
-from dpacct.pld import brackets
+from dpacct.pld import bracket
 from dpacct.pld.derived import backwards, mirrored, sampled
 from dpacct.pld.loss import gaussian
 from dpacct.pld.nested import Nested
@@ -68,8 +67,8 @@ def test_the_composed_source_is_the_closed_form(way: str, rounds: int, log_delta
     """Gaussians are their own composition: the general way must find what the closed one does."""
     inner = Nested(((Cut(gaussian(0.3)), 20),))
     closed = Cut(gaussian(0.3 * math.sqrt(20.0)))
-    answer = brackets.epsilon([(amplified(inner, way), float(rounds))], log_delta)
-    exact = brackets.epsilon([(amplified(closed, way), float(rounds))], log_delta, 1e-5)
+    answer = bracket.epsilon([(amplified(inner, way), float(rounds))], log_delta)
+    exact = bracket.epsilon([(amplified(closed, way), float(rounds))], log_delta, 1e-5)
     assert answer.lower <= exact.upper and exact.lower <= answer.upper
     assert answer.upper - answer.lower <= 1.5e-4 * answer.upper
 
@@ -94,7 +93,7 @@ def test_two_levels_of_sampling() -> None:
     directions = Composition(run, Adjacency.ADD_REMOVE).upper
     for epsilon in (0.05, 0.2):
         for direction, (mean, error) in zip(directions, two_level(epsilon, 10**6), strict=True):
-            log_delta = brackets.log_delta(sources(direction), epsilon)
+            log_delta = bracket.log_delta(sources(direction), epsilon)
             low, high = math.exp(log_delta.lower), math.exp(log_delta.upper)
             assert low - 5.0 * error <= mean <= high + 5.0 * error + 1e-300
             assert high - low <= 1.2e-4 * high + 1e-300
@@ -163,145 +162,3 @@ def test_a_sample_of_more_outcomes_than_nodes_can_meet() -> None:
         answer = plan.delta(epsilon=epsilon, method="exact")
         assert answer.lower is not None and answer.upper is not None
         assert answer.lower <= exact <= answer.upper <= 1.001 * answer.lower
-
-
-def test_weighing_an_atom_takes_no_fine_composition() -> None:
-    """The mirrored pair has an atom at 0, whose mass was looked up in a fine law: no work was left."""
-    step = dp.DiscreteLaplace(scale="0.0837", sensitivity=4) * 295 + dp.Laplace(b=3)
-    curve = (dp.Poisson("0.008201")(step) * 3).tradeoff([5e-5, 4e-11], adjacency="replace-one")
-    assert (
-        0.9755 < float(curve.min()) < 0.976
-    )  # 1 - 0.0244, the chance that the unit is in a sample
-
-
-def test_deeper_nests() -> None:
-    """Three levels and mixed leaves: one leaf, saved and read back, with what it takes on trust."""
-    local = dp.Poisson("0.5")(dp.Laplace(b=4) * 2) + STEP
-    plan = dp.Poisson("0.2")(dp.Poisson("0.4")(local * 2) * 2) * 3
-    ((leaf, count),) = plan.releases()
-    assert count == 3 and leaf.has_pairs
-    assert dp.from_json(plan.to_json()) == plan
-    assert "it is held while" in " ".join(map(str, plan.assumptions(Adjacency.ADD_REMOVE)))
-
-
-def test_open_failures_inside() -> None:
-    """A failure under the coin: its mass is the coin's share of it."""
-    run = dp.Poisson("0.25")(dp.ApproxDP(epsilon="0.1", delta="1e-6") * 4)
-    lower, upper = ends(run.delta(epsilon=3.0, method="bracket"))
-    exact = 0.25 * -math.expm1(4.0 * math.log1p(-1e-6))
-    assert lower <= exact <= upper and upper <= exact * (1 + 1e-4)
-
-
-def test_a_held_sample_is_amplified_once() -> None:
-    batch = dp.Poisson("0.1").draw("batch")
-    plan = batch(dp.Laplace(b=2)) + STEP + batch(dp.Laplace(b=2))
-    assert plan.equivalent(dp.Poisson("0.1")(dp.Laplace(b=2) * 2) + STEP)
-    assert not plan.equivalent(dp.Poisson("0.1")(dp.Laplace(b=2)) * 2 + STEP)
-    assert (plan * 3).equivalent(dp.Poisson("0.1")(dp.Laplace(b=2) * 6) + STEP * 3)
-    assert plan.under("add-remove").equivalent(plan)
-    assert names_within(plan) == {"batch"} and dp.from_json(plan.to_json()) == plan
-    # held inside another sample: it lives as long as that does
-    (leaf, _), *_ = dp.Poisson("0.5")(plan).releases()
-    assert dp.Poisson("0.5")(plan).releases() == ((leaf, 1),)
-
-
-def test_a_sample_used_twice_over_is_refused() -> None:
-    batch = dp.Poisson("0.1").draw("batch")
-    once = batch(dp.Laplace(b=2))
-    with pytest.raises(dp.InvalidArgument, match="cannot be drawn from itself"):
-        batch(once)
-    with pytest.raises(dp.InvalidArgument, match="inside another sample and outside it"):
-        (once + dp.Poisson("0.5")(once * 2)).releases()
-    with pytest.raises(dp.InvalidArgument, match="drawn in one way"):
-        (once + dp.Poisson("0.2").draw("batch")(STEP)).releases()
-    with pytest.raises(dp.InvalidArgument, match="not empty"):
-        dp.Poisson("0.1").draw("")(STEP)
-    with pytest.raises(dp.InvalidArgument, match="must be given a plan"):
-        batch(3)  # type: ignore[arg-type]
-
-
-def test_the_whole_law_is_a_pair() -> None:
-    """Both sides of a composition sum to one under P and Q, and bracket its profile."""
-    inner = Nested(((sampled(Cut(gaussian(1.0)), 0.2), 8),))
-    edges = np.linspace(-3.0, 8.0, 500)
-    results = {}
-    for upper in (True, False):
-        pieces = inner.pieces(edges, upper=upper)
-        for masses, alone in ((pieces.log_p, pieces.infinite), (pieces.log_q, pieces.lost)):
-            assert math.exp(float(logsumexp(masses))) + alone == pytest.approx(1.0, abs=1e-11)
-        results[upper] = [
-            float(np.maximum(np.exp(pieces.log_p) - np.exp(e + pieces.log_q), 0.0).sum())
-            + pieces.infinite
-            for e in edges[[100, 150, 200, 250]].tolist()
-        ]
-    assert all(a >= b for a, b in zip(results[True], results[False], strict=True))
-    at = float(edges[200])  # points are gathered between edges: there alone all is as it was
-    exact = (dp.Poisson("0.2")(STEP) * 8).delta(epsilon=at, method="exact")
-    assert results[False][2] <= exact.value <= results[True][2] * (1 + 1e-9) + 1e-12
-
-
-NESTED = {
-    "few Laplace": (dp.Laplace(b=4), 3, 0.2),
-    "coins in a coin": (dp.Poisson(0.1)(dp.Gaussian(sigma=1)), 2, 0.2),
-    "noise of two kinds": (dp.Laplace(b=0.5) + dp.Gaussian(sigma=0.5), 2, 0.01),
-}
-
-
-@pytest.mark.parametrize("name", NESTED)
-def test_renyi_divergences_of_a_sampled_composition(name: str) -> None:
-    """At whole orders, E_Q[(1 - q + q e^L)^a] is a binomial sum of moments of the steps."""
-    step, count, rate = NESTED[name]
-    plan = dp.Poisson(rate)(step * count)
-    for order in (2, 5, 32, 100):
-        powers = [count * (j - 1) * float(step.rdp(j)) if j > 1 else 0.0 for j in range(order + 1)]
-        terms = [
-            math.log(math.comb(order, j))
-            + (order - j) * math.log1p(-rate)
-            + j * math.log(rate)
-            + power
-            for j, power in enumerate(powers)
-        ]
-        exact = float(logsumexp(terms)) / (order - 1)
-        assert exact * (1 - 1e-12) <= float(plan.rdp(order)) <= exact * (1 + 2e-3), order
-
-
-@pytest.mark.parametrize("name", NESTED)
-def test_renyi_divergences_of_a_thinned_composition(name: str) -> None:
-    """1 - p + p M(s), where a grid's moments had left out what lies beyond the grid."""
-    step, count, rate = NESTED[name]
-    plan = dp.Participation(rate)(step * count)
-    for order in (1.5, 4.0, 32.0):
-        inside = np.logaddexp(
-            math.log1p(-rate), math.log(rate) + (order - 1) * count * float(step.rdp(order))
-        )
-        assert float(plan.rdp(order)) == pytest.approx(float(inside) / (order - 1), rel=1e-9)
-
-
-@pytest.mark.parametrize("scale", [100, 3000, 10580])
-def test_divergences_of_a_mirror_image_of_small_losses(scale: int) -> None:
-    """A grid's masses next to 1 made a divergence of 7 out of one below 1e-9, less so at larger orders."""
-    noise = dp.DiscreteGaussian(scale=scale, sensitivity=2) * 2
-    orders = (1.1, 1.335, 2.0, 10.0)
-    divergences = [
-        dp.Poisson("0.0006249")(noise).rdp(order, adjacency="replace-one") for order in orders
-    ]
-    assert divergences == sorted(divergences)
-    # by convexity no more than the rate times what the sample itself loses, for small losses
-    for order, divergence in zip(orders, divergences, strict=True):
-        assert 0.0 <= divergence <= 2.0 * 0.00063 * order * 4.0 / scale**2
-
-
-def test_divergences_of_a_sampled_composition_of_few_outcomes() -> None:
-    """All outcomes are listed: a coarse grid of them was forty times too large, and fell with the order."""
-    rate, k = 0.02118, 2
-    plan = dp.Poisson(str(rate))(dp.DiscreteLaplace(scale="8.829", sensitivity=2) * k)
-    fall = math.exp(-1 / 8.829)
-    noise = {x: (1 - fall) / (1 + fall) * fall ** abs(x) for x in range(-400, 401)}
-    # (P, Q) of one release, by its loss; then all pairs of two
-    single = [(noise.get(x - 2, 0.0), noise[x]) for x in range(-398, 399)]
-    both = [(p * r, q * s) for p, q in single for r, s in single]
-    for order in (1.3, 1.7, 2.0, 3.0):
-        mixed = sum(q * (1 - rate + rate * p / q) ** order for p, q in both)
-        back = sum(q * (1 - rate + rate * p / q) ** (1 - order) for p, q in both)
-        truth = math.log(max(mixed, back)) / (order - 1)
-        assert truth * (1 - 1e-9) <= plan.rdp(order) <= truth * (1 + 1e-6)

@@ -137,7 +137,7 @@ def test_many_atoms_come_back_between_heavy_ones() -> None:
     assert answer.lower is not None and answer.upper is not None
     assert log_delta(answer.lower) > log_target - 1e-9
     assert log_delta(answer.upper) < log_target + 1e-9
-    assert answer.upper - answer.lower < 1e-6 * answer.upper
+    assert answer.upper - answer.lower < 1e-4 * answer.upper
 
 
 def test_newton_is_not_trusted_beyond_a_kink(monkeypatch: pytest.MonkeyPatch) -> None:

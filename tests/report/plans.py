@@ -30,7 +30,7 @@ def report(name: str = "SGD", method: str = "auto") -> dp.Report:
 @cache
 def example() -> dp.Report:
     """The report of docs/examples/plan.toml."""
-    from dpacct.cli.words import read_plan
+    from dpacct.cli.plan_file import read_plan
 
     file = read_plan(str(EXAMPLE))
     assert file.delta is not None

@@ -1,4 +1,4 @@
-"""A new mechanism, sampler or command is one file: options, help and plan files follow from it."""
+"""A new mechanism or sampler is one file, a command one file and a line in the table."""
 
 import json
 import subprocess
@@ -25,7 +25,7 @@ class Loud(Mechanism, kind="loud"):
     sought = "loudness"
     trust = "each {unit} is heard once"
     loudness: Parameter[Fraction] = Parameter(
-        POSITIVE, "scale / sensitivity", "L", known_as=("volume",)
+        POSITIVE, "scale / sensitivity", "L"
     )
 
     def pair(self, adjacency):
@@ -55,30 +55,23 @@ class TwoCoins(Sampler, kind="two-coins"):
 COMMAND = '''
 """Epsilon, said twice."""
 
-from fractions import Fraction
-
-from dpacct.cli.command import Command
+from dpacct.cli.command import command, group, option, plan
+from dpacct.cli.output import Result
+from dpacct.cli.target import target
 from dpacct.declare.domain import Integer
-from dpacct.declare.record import Parameter
-from dpacct.declare.words import Target
 
 
-class Twice(Command):
+@command(
+    "twice",
+    plan(),
+    target(),
+    group("Saying", option("--times", means="how often", reads=Integer(1, 9), symbol="N", default=2)),
+    examples=("twice --sigma 2 --delta 1e-5",),
+)
+def main(line, epsilon, delta, times):
     """Say the epsilon of a plan as often as you like."""
-
-    plan = True
-    heading = "Saying"
-    delta: Parameter[Fraction] = Target.delta
-    times: Parameter[int] = Parameter(
-        Integer(1, 9), "how often", "N", default=2, known_as=("often",)
-    )
-    examples = ("twice --sigma 2 --delta 1e-5",)
-
-    def answer(self):
-        from dpacct.cli.output import Result
-
-        answer = self.stated().plan().epsilon(self.delta, method="exact")
-        return Result(lambda: {"said": [answer.value] * self.times}, lambda: [str(answer)])
+    answer = line.stated().plan().epsilon(delta, method="exact")
+    return Result(lambda: {"said": [answer.value] * times}, lambda: [str(answer)])
 '''
 ALGORITHM = '''
 """Twin federated learning: two noisy sums in each round."""
@@ -121,7 +114,9 @@ for name in ("mechanisms", "plan.samplers", "federated"):  # as if the file lay 
     setattr(importlib.import_module(package), last, module)
 from dpacct.cli import commands
 from dpacct.cli.main import main
+from dpacct.cli.main import COMMANDS
 commands.__path__.append(folder + "/commands")
+COMMANDS["twice"] = "Epsilon, said twice."
 outputs = {}
 for line in lines:
     out, err = io.StringIO(), io.StringIO()
@@ -149,7 +144,7 @@ LINES = {
     "screen": "eps --loudness 7 --delta 1e-5 --method exact --unit client",
     "noise": "noise --mechanism loud --eps 1 --delta 1e-5 --method exact --json",
     "refused": "eps --loudness -7 --delta 1e-5",
-    "meant": "eps --volume 7 --delta 1e-5",
+    "meant": "eps --loudnes 7 --delta 1e-5",
     "help": "eps --help",
     "coins": "eps --loudness 7 --rate 0.1 --sampling two-coins --steps 3 --delta 1e-5 --method exact --json",
     "one coin": "eps --b 7 --rate 0.01 --steps 3 --delta 1e-5 --method exact --json",
@@ -164,7 +159,7 @@ LINES = {
     "twice": "twice --loudness 7 --delta 1e-5 --times 3 --json",
     "twice help": "twice --help",
     "twice refused": "twice --loudness 7 --delta 1e-5 --times 10",
-    "twice meant": "twice --often 2",
+    "twice meant": "twice --tims 2",
     "misspelt": "twce --sigma 1",
 }
 

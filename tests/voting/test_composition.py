@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpacct.pld import brackets, contour
+from dpacct.pld import bracket, contour
 from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.pieces import Cut
 from dpacct.pld.rows import compose, least
@@ -59,8 +59,8 @@ def test_against_the_general_engine() -> None:
     for delta in (1e-2, 1e-6):
         answer = least(compose(ours, best_tilt(ours, delta)), math.log(delta))
         sources = [(Cut(LossDistribution.of_outcomes(np.log(p / q), p)), 1.0) for p, q in rows]
-        bracket = brackets.epsilon(sources, math.log(delta), 1e-4)
-        assert bracket.lower <= answer <= bracket.upper * (1.0 + 1e-5)
+        ends = bracket.epsilon(sources, math.log(delta), 1e-4)
+        assert ends.lower <= answer <= ends.upper * (1.0 + 1e-5)
 
 
 def test_more_points_are_nearer_and_never_below() -> None:

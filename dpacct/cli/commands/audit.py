@@ -6,115 +6,155 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.cli.command import Command, File
+from dpacct.cli.command import CommandLine, argument, command, declared, group, option
 from dpacct.cli.output import ExitStatus, Result, payload
 from dpacct.declare.domain import PURE_DELTA, SEED, Real, Text, Word
 from dpacct.declare.number import exact, fits
-from dpacct.declare.record import Maybe, Parameter, Several, Usage, aligned
+from dpacct.declare.record import Usage, aligned
 from dpacct.declare.words import Meaning
 
 if TYPE_CHECKING:
     from dpacct.auditing.audit import Audit as Found
 
 
-class AuditCommand(Command):
+@command(
+    "audit",
+    group(
+        "Audit",
+        argument("file", "SCORES"),
+        option(
+            "--against",
+            means="a plan file: its epsilon and its trade-off curve are compared",
+            reads=Text(),
+            symbol="PLAN",
+        ),
+        option(
+            "--delta",
+            means="delta at which epsilon is bounded; default: the plan file's, else 1e-5",
+            reads=PURE_DELTA,
+            symbol="D",
+        ),
+        option(
+            "--confidence",
+            means="joint confidence of all confidence bounds",
+            reads=Real(0, 1),
+            symbol="C",
+            default=Fraction(95, 100),
+        ),
+        option(
+            "--design",
+            means="one-run: canaries of a single run, each included by its own fair coin; two-worlds:"
+            " scores of independent runs",
+            reads=Word("one-run", "two-worlds"),
+            default="one-run",
+        ),
+        option(
+            "--thresholds",
+            means="ranks: fixed by --share; numbers separated by commas: fixed beforehand; held-out: chosen"
+            " on a random half, judged on the other; simultaneous: all at once, for two worlds",
+            reads=Text(),
+            symbol="HOW",
+            default="ranks",
+        ),
+        option(
+            "--share",
+            "shares",
+            means="share of one kind's scores beyond a threshold, or of one run's canaries to guess; chosen"
+            " without looking at the scores; may be given several times",
+            reads=Real(0, 1, "right"),
+            symbol="A",
+            multiple=True,
+        ),
+        option(
+            "--score", means="column with the scores", reads=Text(), symbol="NAME", default="score"
+        ),
+        option(
+            "--included",
+            means="column with the coins",
+            reads=Text(),
+            symbol="NAME",
+            default="included",
+        ),
+        declared(Meaning.adjacency),
+        option(
+            "--seed",
+            means="seed of the bootstrap and of the held-out half",
+            reads=SEED,
+            symbol="S",
+            default=0,
+        ),
+    ),
+    group(
+        "Output",
+        option(
+            "--output",
+            "--save",
+            "-o",
+            "output",
+            means="also a picture of the error rates beside what is proven: .png, .svg, .pdf, or .csv,"
+            " .json",
+            reads=Text(),
+            symbol="FILE",
+        ),
+    ),
+    examples=(
+        "audit scores.csv",
+        "audit scores.csv --against plan.toml",
+        "audit scores.csv --delta 1e-6 --share 0.1 --json",
+    ),
+)
+def main(
+    line: CommandLine,
+    file: str,
+    *,
+    against: str | None,
+    delta: Fraction | None,
+    confidence: Fraction,
+    design: str,
+    thresholds: str,
+    shares: tuple[Fraction, ...],
+    score: str,
+    included: str,
+    adjacency: str | None,
+    seed: int,
+    output: str | None,
+) -> Result:
     """Bound epsilon from below by the scores of canaries, and hold that against a plan.
 
     SCORES is a CSV file with a heading and the columns score (higher says that the canary was included;
     or guess: 1 in, -1 out, 0 none) and included (0 or 1), from any framework. Exits with 5 where the scores
     show more than is proven possible: then something in the chain is wrong.
     """
+    from dpacct.auditing.audit import audit
+    from dpacct.auditing.scores import read_csv
+    from dpacct.cli.federated_plan import read_stated
+    from dpacct.cli.output import writable, write_chart
 
-    heading = "Audit"
-    file: Parameter[str] = Parameter(
-        File(), "scores and whether each canary was in", "SCORES", kw_only=False
+    path = None if output is None else writable(output)
+    plan = None if against is None else read_stated(against)
+    if delta is None:
+        delta = None if plan is None else plan.delta
+    scores, guesses = read_csv(file, score, included)
+    result = audit(
+        **({"guesses": scores.values} if guesses else {"scores_in": scores.values}),
+        included=scores.included,
+        delta=Fraction(1, 10**5) if delta is None else delta,
+        confidence=confidence,
+        design=design,
+        thresholds=_thresholds(thresholds),
+        shares=shares or None,
+        against=None if plan is None else plan.node,
+        adjacency=adjacency,
+        seed=seed,
     )
-    against: Parameter[str | None] = Maybe(
-        File(), "a plan file: its epsilon and its trade-off curve are compared", "PLAN"
+    if path is not None:
+        write_chart(result.chart(), payload("audit", result.to_dict()), path)
+    return Result(
+        result.to_dict,
+        lambda: _lines(result),
+        notes=[f"wrote {path}"] if path else [],
+        status=ExitStatus.COUNTER_EXAMPLE if result.alarm else 0,
     )
-    delta: Parameter[Fraction | None] = Maybe(
-        PURE_DELTA, "delta at which epsilon is bounded; default: the plan file's, else 1e-5", "D"
-    )
-    confidence: Parameter[Fraction] = Parameter(
-        Real(0, 1), "joint confidence of all confidence bounds", "C", default=Fraction(95, 100)
-    )
-    design: Parameter[str] = Parameter(
-        Word("one-run", "two-worlds"),
-        "one-run: canaries of a single run, each included by its own fair coin; two-worlds: scores of"
-        " independent runs",
-        default="one-run",
-    )
-    thresholds: Parameter[str] = Parameter(
-        Text(),
-        "ranks: fixed by --share; numbers separated by commas: fixed beforehand; held-out: chosen on a"
-        " random half, judged on the other; simultaneous: all at once, for two worlds",
-        "HOW",
-        default="ranks",
-    )
-    shares: Parameter[tuple[Fraction, ...]] = Several(
-        Real(0, 1, "right"),
-        "share of one kind's scores beyond a threshold, or of one run's canaries to guess; chosen"
-        " without looking at the scores; may be given several times",
-        "A",
-        default=(),
-        alias="share",
-    )
-    score: Parameter[str] = Parameter(Text(), "column with the scores", "NAME", default="score")
-    included: Parameter[str] = Parameter(
-        Text(), "column with the coins", "NAME", default="included"
-    )
-    adjacency: Parameter[str | None] = Meaning.adjacency.optional()
-    seed: Parameter[int] = Parameter(
-        SEED, "seed of the bootstrap and of the held-out half", "S", default=0
-    )
-    output: Parameter[str | None] = Maybe(
-        File(),
-        "also a picture of the error rates beside what is proven: .png, .svg, .pdf, or .csv, .json",
-        "FILE",
-        also=("save",),
-    )
-    headings = dict.fromkeys(("output",), "Output")
-    examples = (
-        "audit scores.csv",
-        "audit scores.csv --against plan.toml",
-        "audit scores.csv --delta 1e-6 --share 0.1 --json",
-    )
-
-    def answer(self) -> Result:
-        """Read the scores, and bound epsilon from below."""
-        from dpacct.auditing.audit import audit
-        from dpacct.auditing.scores import read_csv
-        from dpacct.cli.federated_plan import read_stated
-        from dpacct.cli.output import writable, write_chart
-
-        path = None if self.output is None else writable(self.output)
-        plan = None if self.against is None else read_stated(self.against)
-        delta = self.delta
-        if delta is None:
-            delta = (
-                plan.delta if plan is not None and plan.delta is not None else Fraction(1, 10**5)
-            )
-        scores, guesses = read_csv(self.file, self.score, self.included)
-        result = audit(
-            **({"guesses": scores.values} if guesses else {"scores_in": scores.values}),
-            included=scores.included,
-            delta=delta,
-            confidence=self.confidence,
-            design=self.design,
-            thresholds=_thresholds(self.thresholds),
-            shares=self.shares or None,
-            against=None if plan is None else plan.node,
-            adjacency=self.adjacency,
-            seed=self.seed,
-        )
-        if path is not None:
-            write_chart(result.chart(), payload(self.name, result.to_dict()), path)
-        return Result(
-            result.to_dict,
-            lambda: _lines(result),
-            notes=[f"wrote {path}"] if path else [],
-            status=ExitStatus.COUNTER_EXAMPLE if result.alarm else 0,
-        )
 
 
 def _thresholds(said: str) -> str | list[float]:

@@ -6,22 +6,23 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import QUIET, Command, File
+from dpacct.cli.command import CommandLine, argument, command, group, option, switch
+from dpacct.cli.commands.compose import PROTECTED
 from dpacct.cli.commands.report import ledger_checks
 from dpacct.cli.federated_plan import read_stated
 from dpacct.cli.output import ExitStatus, Result, must_be_finite, within
-from dpacct.cli.words import contents, file_name
+from dpacct.cli.plan_file import contents, file_name
 from dpacct.declare.domain import EPSILON, PURE_DELTA, Text
 from dpacct.declare.number import exact, short, text
-from dpacct.declare.record import Maybe, Parameter, Usage
+from dpacct.declare.record import Usage
 from dpacct.declare.words import Meaning
 from dpacct.vocabulary import AssumptionStatus
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.cli.words import PlanFile
+    from dpacct.cli.plan_file import PlanFile
     from dpacct.plan.node import Node
 
 _SLACK = Fraction(1, 10**9)
@@ -44,120 +45,143 @@ class CheckResult:
         return "unknown" if self.unknown else "holds" if self.holds else "FAILS"
 
 
-class Check(Command):
+@command(
+    "check",
+    group(
+        "Limits",
+        argument("path", "PLAN"),
+        option(
+            "--max-eps",
+            "--max-epsilon",
+            "most",
+            means="the largest epsilon that is allowed",
+            reads=EPSILON,
+            symbol="E",
+        ),
+        option(
+            "--max-delta",
+            "allowed",
+            means="the largest delta; also where epsilon is asked, if the plan says no delta",
+            reads=PURE_DELTA,
+            symbol="D",
+        ),
+        option(
+            "--delta",
+            means="delta of the guarantee, in place of the plan's",
+            reads=PURE_DELTA,
+            symbol="D",
+        ),
+    ),
+    group(
+        "Drift",
+        option(
+            "--ledger",
+            means="of the run: it must count no more than the plan, and have found nothing wrong",
+            reads=Text(),
+            symbol="FILE",
+        ),
+        option(
+            "--against",
+            means="the JSON of a report or an answer: its plan and its guarantee must be this plan's",
+            reads=Text(),
+            symbol="FILE",
+        ),
+    ),
+    PROTECTED,
+    group(
+        "What is protected",
+        option(
+            "--client",
+            means="of a udp-fl plan, whose clients have a guarantee each: whose",
+            reads=Text(),
+            symbol="NAME",
+        ),
+    ),
+    group("Output", switch("-q", "--quiet", means="print what fails, and nothing else")),
+    examples=(
+        "check plan.toml --max-eps 8 --max-delta 1e-5",
+        "check plan.toml --max-eps 8 --unit client --adjacency add-remove --json",
+    ),
+)
+def main(
+    line: CommandLine,
+    path: str,
+    *,
+    most: Fraction | None,
+    allowed: Fraction | None,
+    delta: Fraction | None,
+    ledger: str | None,
+    against: str | None,
+    client: str | None,
+    quiet: bool,
+) -> Result:
     """Fail if a plan exceeds its limits, or differs from its report or its ledger.
 
     PLAN is a file as `dpacct report` reads it. Exits with 0 if everything holds, with 6 if an assumption
     is violated (by the plan's own word, or by what a ledger found), else with 11 if anything fails: for a
     pre-commit hook or a build.
     """
-
-    heading = "Limits"
-    headings: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("ledger", "against"), "Drift"),
-        "client": "What is protected",
-    }
-    plan_file: Parameter[str] = Parameter(File(), "the file", "PLAN", kw_only=False, alias="plan")
-    max_epsilon: Parameter[Fraction | None] = Maybe(
-        EPSILON, "the largest epsilon that is allowed", "E", flag="max_eps"
-    )
-    max_delta: Parameter[Fraction | None] = Maybe(
-        PURE_DELTA, "the largest delta; also where epsilon is asked, if the plan says no delta", "D"
-    )
-    delta: Parameter[Fraction | None] = Maybe(
-        PURE_DELTA, "delta of the guarantee, in place of the plan's", "D"
-    )
-    ledger: Parameter[str | None] = Maybe(
-        File(),
-        "of the run: it must count no more than the plan, and have found nothing wrong",
-        "FILE",
-    )
-    against: Parameter[str | None] = Maybe(
-        File(),
-        "the JSON of a report or an answer: its plan and its guarantee must be this plan's",
-        "FILE",
-    )
-    adjacency: Parameter[str | None] = Meaning.adjacency
-    unit: Parameter[str | None] = Meaning.unit
-    client: Parameter[str | None] = Maybe(
-        Text(), "of a udp-fl plan, whose clients have a guarantee each: whose", "NAME"
-    )
-    quiet: Parameter[bool] = QUIET.but(means="print what fails, and nothing else")
-    examples = (
-        "check plan.toml --max-eps 8 --max-delta 1e-5",
-        "check plan.toml --max-eps 8 --unit client --adjacency add-remove --json",
-    )
-
-    def answer(self) -> Result:
-        """Run every check that the options ask for."""
-        if all(
-            self.values[name] is None for name in ("max_epsilon", "max_delta", "ledger", "against")
-        ):
-            message = "give what to check: --max-eps, --max-delta, --ledger or --against"
-            raise Usage(message, argument="--max-eps")
-        file = read_stated(self.plan_file, self.client)
-        node = file.node.under(self.adjacency, unit=self.unit or "")
-        delta = next((d for d in (self.delta, file.delta, self.max_delta) if d is not None), None)
-        if delta is None:
-            name = file_name(self.plan_file)
-            message = (
-                f"{name} has no delta, without which it has no epsilon: give --delta or --max-delta"
-            )
-            raise Usage(message, argument="--delta")
-        answer = _guarantee(file, node, delta)
-        findings = [*self._limits(answer, delta)]
-        for name, declared in file.assumptions.items():
-            if declared.status is AssumptionStatus.VIOLATED:
-                words = declared.evidence or "the plan says so"
-                said = f"{name} is violated: {words}"
-                findings.append(CheckResult("assumptions", False, said, violates=True))
-        if self.ledger is not None:
-            findings += [
-                CheckResult(
-                    "ledger",
-                    each.status is not AssumptionStatus.VIOLATED,
-                    f"{each.text}: {each.source}",
-                    violates=each.status is AssumptionStatus.VIOLATED,
-                    unknown=each.status is AssumptionStatus.UNKNOWN,
-                )
-                for each in ledger_checks(self.ledger, node)
-            ]
-        if self.against is not None:
-            findings += _drift(self.against, node, answer, delta)
-        failed = [each for each in findings if not each.holds]
-        status = ExitStatus.OK
-        if failed:
-            violated = any(each.violates for each in failed)
-            status = ExitStatus.ASSUMPTION_VIOLATED if violated else ExitStatus.CHECK_FAILED
-        body = {
-            "holds": not failed,
-            "delta": text(delta),
-            "epsilon": within(answer),
-            "checks": [
-                {"name": c.name, "holds": c.holds, "unknown": c.unknown, "text": c.text}
-                for c in findings
-            ],
-        }
-        return Result(
-            lambda: body,
-            lambda: [f"{each.verdict}  {each.text}" for each in findings],
-            lambda: [each.text for each in failed],
-            status=status,
+    if all(each is None for each in (most, allowed, ledger, against)):
+        message = "give what to check: --max-eps, --max-delta, --ledger or --against"
+        raise Usage(message, argument="--max-eps")
+    file, meaning = read_stated(path, client), Meaning.read(line.typed, line.option)
+    node = file.node.under(meaning.adjacency, unit=meaning.unit or "")
+    at = next((d for d in (delta, file.delta, allowed) if d is not None), None)
+    if at is None:
+        message = (
+            f"{file_name(path)} has no delta, without which it has no epsilon: give --delta or"
         )
+        raise Usage(f"{message} --max-delta", argument="--delta")
+    answer = _guarantee(file, node, at)
+    findings = [*_limits(answer, at, most, allowed)]
+    for name, stated in file.assumptions.items():
+        if stated.status is AssumptionStatus.VIOLATED:
+            said = f"{name} is violated: {stated.evidence or 'the plan says so'}"
+            findings.append(CheckResult("assumptions", False, said, violates=True))
+    for each in () if ledger is None else ledger_checks(ledger, node):
+        wrong = each.status is AssumptionStatus.VIOLATED
+        unknown = each.status is AssumptionStatus.UNKNOWN
+        said = f"{each.text}: {each.source}"
+        findings.append(CheckResult("ledger", not wrong, said, violates=wrong, unknown=unknown))
+    if against is not None:
+        findings += _drift(against, node, answer, at)
+    failed = [each for each in findings if not each.holds]
+    status = ExitStatus.OK
+    if failed:
+        violated = any(each.violates for each in failed)
+        status = ExitStatus.ASSUMPTION_VIOLATED if violated else ExitStatus.CHECK_FAILED
+    body = {
+        "holds": not failed,
+        "delta": text(at),
+        "epsilon": within(answer),
+        "checks": [
+            {"name": c.name, "holds": c.holds, "unknown": c.unknown, "text": c.text}
+            for c in findings
+        ],
+    }
+    return Result(
+        lambda: body,
+        lambda: [f"{each.verdict}  {each.text}" for each in findings],
+        lambda: [each.text for each in failed],
+        status=status,
+    )
 
-    def _limits(self, answer: Answer, delta: Fraction) -> Iterator[CheckResult]:
-        from dpacct.answer.answer import KNOWN, leading
 
-        most, allowed = self.max_epsilon, self.max_delta
-        if most is not None:
-            holds = Fraction(repr(float(answer))) <= most
-            said = f"epsilon {leading(answer, 6)} at delta {short(delta, 'up')} ({KNOWN[answer.strength]})"
-            yield CheckResult("max-eps", holds, f"{said} is {_against(holds)} {short(most)}")
-        if allowed is not None:
-            holds = delta <= allowed
-            yield CheckResult(
-                "max-delta", holds, f"delta {short(delta)} is {_against(holds)} {short(allowed)}"
-            )
+def _limits(
+    answer: Answer, delta: Fraction, most: Fraction | None, allowed: Fraction | None
+) -> Iterator[CheckResult]:
+    from dpacct.answer.answer import KNOWN, leading
+
+    if most is not None:
+        holds = Fraction(repr(float(answer))) <= most
+        said = (
+            f"epsilon {leading(answer, 6)} at delta {short(delta, 'up')} ({KNOWN[answer.strength]})"
+        )
+        yield CheckResult("max-eps", holds, f"{said} is {_against(holds)} {short(most)}")
+    if allowed is not None:
+        holds = delta <= allowed
+        said = f"delta {short(delta)} is {_against(holds)} {short(allowed)}"
+        yield CheckResult("max-delta", holds, said)
 
 
 def _against(holds: bool) -> str:

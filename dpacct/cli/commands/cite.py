@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import Command, File
+from dpacct.cli.command import CommandLine, argument, command, group, option
 from dpacct.cli.output import Result, write_file
 from dpacct.declare.domain import Text, did_you_mean
 from dpacct.declare.number import shown
-from dpacct.declare.record import Maybe, Parameter, Several, Usage
+from dpacct.declare.record import Usage
 
 if TYPE_CHECKING:
     from dpacct.report.sources import CitedSource
@@ -16,58 +16,53 @@ if TYPE_CHECKING:
 _SUFFIXES = (".toml", ".json")
 
 
-class Cite(Command):
+@command(
+    "cite",
+    group(
+        "Output",
+        argument("words", "[PLAN | ID | PAPER | METHOD ...]", many=True),
+        option(
+            "--output",
+            "-o",
+            means="write the BibTeX to a file instead",
+            reads=Text(),
+            symbol="FILE",
+        ),
+    ),
+    examples=("cite plan.toml", "cite dp_fed_ls.theorem1 dong2019", "cite certified --json"),
+)
+def main(line: CommandLine, words: tuple[str, ...], output: str | None) -> Result:
     """Print BibTeX for a plan in a file, what an answer stands on (its basis_ids), papers, or methods.
 
     A plan cites its mechanisms, and what the strongest answer about it stands on. The software itself
     is always the last entry; without arguments it is the only one.
     """
+    from dpacct.bibliography import bibtex, entry, itself
+    from dpacct.report.sources import merged, works
 
-    words: Parameter[tuple[str, ...]] = Several(
-        Text(),
-        "what to cite",
-        "[PLAN | ID | PAPER | METHOD ...]",
-        default=(),
-        kw_only=False,
-    )
-    output: Parameter[str | None] = Maybe(File(), "write the BibTeX to a file instead", "FILE")
-    examples = (
-        "cite plan.toml",
-        "cite dp_fed_ls.theorem1 dong2019",
-        "cite certified --json",
-    )
+    sources = merged(source for word in words for source in _sources(word))
+    cited = sorted(works(sources), key=lambda work: work.key)
+    # BibTeX skips what stands outside of entries, so what is known of a theorem can stand there.
+    remarks = [f"% {source.status}" for source in sources if source.theorems]
+    text = "\n".join([*remarks, *([""] if remarks else []), bibtex(cited)])
+    if output is not None:
+        write_file(f"{text}\n".encode(), output)
 
-    def answer(self) -> Result:
-        """Print the sources as BibTeX."""
-        from dpacct.bibliography import bibtex, entry, itself
-        from dpacct.report.sources import merged, works
+    def body() -> dict[str, Any]:
+        entries = [
+            {
+                "key": work.key,
+                "authors": list(work.authors),
+                "title": work.title,
+                "year": work.year or None,
+                "venue": work.venue,
+                "bibtex": entry(work),
+            }
+            for work in (*cited, itself())
+        ]
+        return {"entries": entries, "used": [each.to_dict() for each in sources]}
 
-        sources = merged(source for word in self.words for source in _sources(word))
-        cited = sorted(works(sources), key=lambda work: work.key)
-        # BibTeX skips what stands outside of entries, so what is known of a theorem can stand there.
-        remarks = [f"% {source.status}" for source in sources if source.theorems]
-        text = "\n".join([*remarks, *([""] if remarks else []), bibtex(cited)])
-        if self.output is not None:
-            write_file(f"{text}\n".encode(), self.output)
-
-        def body() -> dict[str, Any]:
-            entries = [
-                {
-                    "key": work.key,
-                    "authors": list(work.authors),
-                    "title": work.title,
-                    "year": work.year or None,
-                    "venue": work.venue,
-                    "bibtex": entry(work),
-                }
-                for work in (*cited, itself())
-            ]
-            return {"entries": entries, "used": [each.to_dict() for each in sources]}
-
-        def lines() -> list[str]:
-            return [text] if self.output is None else []
-
-        return Result(body, lines)
+    return Result(body, lambda: [text] if output is None else [])
 
 
 def _sources(word: str) -> list[CitedSource]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dpacct.answer.ask import ask
-from dpacct.cli.command import METHOD, Command, File
+from dpacct.cli.command import EPSILON as EPS
+from dpacct.cli.command import CommandLine, command, group, option, plan, switch
 from dpacct.cli.output import Result, payload
-from dpacct.cli.words import sampler, sizes
-from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Word
-from dpacct.declare.record import Exclusive, Maybe, Parameter, Several, Switch, Usage
-from dpacct.declare.words import Target
+from dpacct.cli.plan_file import sampler, sizes
+from dpacct.cli.target import MEANS
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Text, Word
+from dpacct.declare.record import Exclusive, Usage
+from dpacct.declare.words import METHODS
 from dpacct.errors import NotCertified
 from dpacct.plan.node import resolve_adjacency
 
@@ -39,48 +41,65 @@ _ONE_METHOD = ("tradeoff", "rdp")
 _DELTA = Fraction(1, 10**5)
 
 
-class CurveCommand(Command):
-    """Compute a whole curve of a plan, as a picture, CSV or JSON.
+class CurveWish(NamedTuple):
+    """The curve that the options ask for."""
 
-    --delta (default 1e-5) is the delta of steps, noise and rdp curves, and the one that a profile's
-    title speaks of.
-    """
+    line: CommandLine
+    kind: str
+    points: int | None
+    start: Fraction | None
+    stop: Fraction | None
+    methods: tuple[str, ...]
+    epsilon: Fraction | None
+    delta: Fraction | None
 
-    plan = True
-    heading = "Curve"
-    headings = dict.fromkeys(("csv", "text"), "Output")
-    kind: Parameter[str] = Parameter(
-        Word(*KINDS, also={"trade-off": "tradeoff"}),
-        "profile: delta over epsilon; tradeoff: type II over type I error; rdp: Renyi divergence over"
-        " order; steps: epsilon over steps; noise: noise over epsilon; gap: how far other methods are"
-        " from exact, over delta",
-        default="profile",
-    )
-    points: Parameter[int | None] = Maybe(
-        Integer(2, 100_000), "how many: default 101, for steps and gap 41, for noise 25", "N"
-    )
-    start: Parameter[Fraction | None] = Maybe(EPSILON, "where the axis begins", "X", alias="from")
-    stop: Parameter[Fraction | None] = Maybe(EPSILON, "where the axis ends", "X", alias="to")
-    methods: Parameter[tuple[str, ...]] = Several(
-        METHOD.domain,
-        "as often as you like, one curve for each; default: auto for a profile; exact, rdp and clt for"
-        " steps, noise and gap",
-        "NAME",
-        default=(),
-        alias="method",
-    )
-    output: Parameter[str | None] = Maybe(
-        File(),
-        "write to a file instead of stdout: .png, .svg or .pdf for a picture, .csv or .json",
-        "FILE",
-    )
-    epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
-    delta: Parameter[Fraction | None] = Target.delta.optional()
-    as_csv: Parameter[bool] = Switch(
-        "CSV also on a terminal, which gets a picture otherwise", alias="csv"
-    )
-    as_text: Parameter[bool] = Switch("the terminal's picture also into a pipe", alias="text")
-    examples = (
+
+@command(
+    "curve",
+    plan(),
+    group(
+        "Curve",
+        option(
+            "--kind",
+            means="profile: delta over epsilon; tradeoff: type II over type I error; rdp: Renyi divergence"
+            " over order; steps: epsilon over steps; noise: noise over epsilon; gap: how far other methods"
+            " are from exact, over delta",
+            reads=Word(*KINDS),
+            default="profile",
+        ),
+        option(
+            "--points",
+            means="how many: default 101, for steps and gap 41, for noise 25",
+            reads=Integer(2, 100_000),
+            symbol="N",
+        ),
+        option("--from", "start", means="where the axis begins", reads=EPSILON, symbol="X"),
+        option("--to", "stop", means="where the axis ends", reads=EPSILON, symbol="X"),
+        option(
+            "--method",
+            "methods",
+            means="as often as you like, one curve for each; default: auto for a profile; exact, rdp and"
+            " clt for steps, noise and gap",
+            reads=METHODS,
+            symbol="NAME",
+            multiple=True,
+        ),
+        option(*EPS, means=MEANS["epsilon"], reads=EPSILON, symbol="E"),
+        option("--delta", means=MEANS["delta"], reads=DELTA, symbol="D"),
+    ),
+    group(
+        "Output",
+        option(
+            "--output",
+            "-o",
+            means="write to a file instead of stdout: .png, .svg or .pdf for a picture, .csv or .json",
+            reads=Text(),
+            symbol="FILE",
+        ),
+        switch("--csv", "as_csv", means="CSV also on a terminal, which gets a picture otherwise"),
+        switch("--text", "as_text", means="the terminal's picture also into a pipe"),
+    ),
+    examples=(
         "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000",
         "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000 --kind rdp --json",
         "curve --noise-multiplier 2 --kind tradeoff --points 50 -o tradeoff.png",
@@ -88,36 +107,53 @@ class CurveCommand(Command):
         "curve --noise-multiplier 1.1 --rate 0.01 --kind steps --to 5000 --delta 1e-6 --points 9",
         "curve --rate 0.01 --steps 1000 --kind noise --points 7 -o noise.pdf",
         "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000 --kind gap --points 9 -o gap.svg",
-    )
+    ),
+)
+def main(
+    line: CommandLine,
+    *,
+    output: str | None,
+    as_csv: bool,
+    as_text: bool,
+    kind: str,
+    points: int | None,
+    start: Fraction | None,
+    stop: Fraction | None,
+    methods: tuple[str, ...],
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+) -> Result:
+    """Compute a whole curve of a plan, as a picture, CSV or JSON.
 
-    def answer(self) -> Result:
-        """Compute the curve and write the file."""
-        from dpacct.cli.output import in_terminal, shows_pictures, writable, write_chart
+    --delta (default 1e-5) is the delta of steps, noise and rdp curves, and the one that a profile's
+    title speaks of.
+    """
+    from dpacct.cli.output import in_terminal, shows_pictures, writable, write_chart
 
-        if self.as_json + self.as_csv + self.as_text > 1:
-            raise Exclusive("give one of --json, --csv and --text", argument="--json")
-        path = None if self.output is None else writable(self.output)
-        made, notes = chart(self)
-        if made.infinite is not None:
-            message = (
-                f"{made.infinite} is not finite on all of this axis; narrow it with --from and --to"
-            )
-            raise NotCertified(message, argument="--from")
-        notes = [f"note: {line}." for line in (*notes, *made.gaps())]
+    if line.json + as_csv + as_text > 1:
+        raise Exclusive("give one of --json, --csv and --text", argument="--json")
+    path = None if output is None else writable(output)
+    made, notes = chart(CurveWish(line, kind, points, start, stop, methods, epsilon, delta))
+    if made.infinite is not None:
+        message = (
+            f"{made.infinite} is not finite on all of this axis; narrow it with --from and --to"
+        )
+        raise NotCertified(message, argument="--from")
+    notes = [f"note: {each}." for each in (*notes, *made.gaps())]
+    if path is not None:
+        write_chart(made, payload("curve", made.to_dict()), path)
+        notes += [] if line.json else [f"wrote {path}"]
+
+    def lines() -> list[str]:
         if path is not None:
-            write_chart(made, payload(self.name, made.to_dict()), path)
-            notes += [] if self.as_json else [f"wrote {path}"]
+            return []
+        drawn = as_text or (shows_pictures() and not as_csv)
+        return (in_terminal(made) if drawn else made.to_csv()).splitlines()
 
-        def lines() -> list[str]:
-            if path is not None:
-                return []
-            drawn = self.as_text or (shows_pictures() and not self.as_csv)
-            return (in_terminal(made) if drawn else made.to_csv()).splitlines()
-
-        return Result(made.to_dict, lines, notes=notes)
+    return Result(made.to_dict, lines, notes=notes)
 
 
-def chart(wish: CurveCommand) -> tuple[Chart, list[str]]:
+def chart(wish: CurveWish) -> tuple[Chart, list[str]]:
     """The chart, and notes on what was rounded or is missing.
 
     Raises `DpacctError` for an option that the kind has no use for, an axis that it can't have, and
@@ -135,13 +171,13 @@ def chart(wish: CurveCommand) -> tuple[Chart, list[str]]:
         raise Usage(message, argument="--eps")
     if kind == "noise":
         return _noise(wish, delta)
-    stated = wish.stated()
+    stated = wish.line.stated()
     if kind == "steps":
         said = stated.steps
-        usual = 1000 if said.steps is None and said.epochs is None else said.count(wish.option)
+        usual = 1000 if said.steps is None and said.epochs is None else said.count(wish.line.option)
         first, last = _ends(wish, 1.0, min(10.0 * usual, 1e15))
         counts = kinds.whole_counts(round(first), round(last), many)
-        sampled = sampler(said, wish.option)
+        sampled = sampler(said, wish.line.option)
         if sampled is not None and sampled.span != "step":
             message = f"--kind steps is for samples drawn at each step, not in each {sampled.span}"
             raise Usage(message, argument="--kind")
@@ -167,9 +203,7 @@ def chart(wish: CurveCommand) -> tuple[Chart, list[str]]:
     return made, [*stated.steps.notes, *stated.two_readings(resolve_adjacency(node))]
 
 
-def _ends(
-    wish: CurveCommand, start: float, stop: Callable[[], float] | float
-) -> tuple[float, float]:
+def _ends(wish: CurveWish, start: float, stop: Callable[[], float] | float) -> tuple[float, float]:
     """Both ends of the axis; an empty range or one outside the kind's domain is refused."""
     first = start if wish.start is None else float(wish.start)
     if wish.stop is not None:
@@ -187,7 +221,7 @@ def _ends(
 
 
 def _between(
-    wish: CurveCommand, start: float, stop: Callable[[], float] | float, *, log: bool
+    wish: CurveWish, start: float, stop: Callable[[], float] | float, *, log: bool
 ) -> NDArray[np.float64]:
     """The points of the axis."""
     import numpy as np
@@ -199,21 +233,21 @@ def _between(
     return made
 
 
-def _noise(wish: CurveCommand, delta: Fraction) -> tuple[Chart, list[str]]:
+def _noise(wish: CurveWish, delta: Fraction) -> tuple[Chart, list[str]]:
     from dpacct.report.plots import kinds
 
-    if wish.typed.keys() & sizes():
+    if wish.line.typed.keys() & sizes():
         message = "--kind noise computes the noise: leave out --sigma, --b and the like"
         raise Exclusive(message, argument="--sigma")
-    stated = wish.stated(seeks_noise=True)
-    stated.steps.count(wish.option)
+    stated = wish.line.stated(seeks_noise=True)
+    stated.steps.count(wish.line.option)
     target = Fraction(1) if wish.epsilon is None else wish.epsilon
     points = _between(wish, float(target) / 10, 10 * float(target), log=True)
     total = (points.size + 1) * len(wish.methods or kinds.DEFAULT)
     done = count()
 
     def least(epsilon: Number, method: str) -> Answer:
-        wish.tell(f"{next(done)} of {total} points")
+        wish.line.tell(f"{next(done)} of {total} points")
         return ask(stated.least(Fraction(epsilon), delta), stated.sized, method=method)
 
     made = kinds.noise(
@@ -228,7 +262,7 @@ def _noise(wish: CurveCommand, delta: Fraction) -> tuple[Chart, list[str]]:
     return made, stated.steps.notes
 
 
-def _named(wish: CurveCommand) -> tuple[str, ...] | None:
+def _named(wish: CurveWish) -> tuple[str, ...] | None:
     """The methods asked for; auto is the exact one here, since a proof takes its time."""
     if not wish.methods:
         return None

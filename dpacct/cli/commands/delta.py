@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from dpacct.cli.command import AskedOfPlan
-from dpacct.cli.output import Result
-from dpacct.declare.record import Parameter
-from dpacct.declare.words import Target
+from dpacct.cli.asking import ANSWERING, PROVING, asked_of_plan
+from dpacct.cli.command import EPSILON, CommandLine, command, group, option, plan
+
+if TYPE_CHECKING:
+    from dpacct.cli.output import Result
 
 
-class DeltaCommand(AskedOfPlan):
-    """Compute the smallest delta for which a plan is (epsilon, delta)-private.
-
-    The number printed is the upper end of the answer, rounded up. A delta below the range of
-    floats is printed as a power of ten.
-    """
-
-    epsilon: Parameter[Fraction] = Target.epsilon
-    examples = (
+@command(
+    "delta",
+    plan(),
+    group("Target", option(*EPSILON, means="epsilon of the guarantee, at least 0", symbol="E")),
+    ANSWERING,
+    PROVING,
+    examples=(
         "delta --noise-multiplier 1.1 --rate 0.01 --steps 1000 --eps 1.5",
         "delta --noise-multiplier 1 --sampling uniform --rate 0.05 --steps 200 --eps 5",
         "delta --noise-multiplier 1 --rate 0.01 --steps 1000 --eps 200 --json",
         "delta --mechanism laplace --b 20 --steps 100 --eps 2",
         "delta --noise-multiplier 1.1 --rate 0.01 --steps 1000 --eps 1.5 --digits 20",
-    )
+    ),
+)
+def main(line: CommandLine, epsilon: str | None) -> Result:
+    """Compute the smallest delta for which a plan is (epsilon, delta)-private.
 
-    def answer(self) -> Result:
-        """The delta of the plan at the epsilon."""
-        from dpacct.answer import ask
+    The number printed is the upper end of the answer, rounded up. A delta below the range of
+    floats is printed as a power of ten.
+    """
+    from dpacct.answer.ask import Delta
 
-        return self.answered_of_plan(ask.Delta(self.epsilon))
+    return asked_of_plan(line, Delta.read({"epsilon": epsilon}, line.option))

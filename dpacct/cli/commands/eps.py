@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from dpacct.cli.command import AskedOfPlan
-from dpacct.cli.output import Result
-from dpacct.declare.domain import PURE_DELTA
-from dpacct.declare.record import Parameter
+from dpacct.cli.asking import ANSWERING, PROVING, asked_of_plan
+from dpacct.cli.command import CommandLine, command, group, option, plan
+
+if TYPE_CHECKING:
+    from dpacct.cli.output import Result
 
 
-class Eps(AskedOfPlan):
-    """Compute the epsilon that a plan spends at a given delta.
-
-    The number printed is the upper end of the answer, rounded up.
-    """
-
-    delta: Parameter[Fraction] = Parameter(
-        PURE_DELTA,
-        "delta of the guarantee, below 1; 0 for pure differential privacy",
-        "D",
-        known_as=("target_delta",),
-    )
-    examples = (
+@command(
+    "eps",
+    plan(),
+    group(
+        "Target",
+        option(
+            "--delta",
+            means="delta of the guarantee, below 1; 0 for pure differential privacy",
+            symbol="D",
+        ),
+    ),
+    ANSWERING,
+    PROVING,
+    examples=(
         "eps --noise-multiplier 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
         "eps --noise-multiplier 0.8 --batch-size 256 --dataset-size 60000 --epochs 60 --delta 1e-6",
         "eps --noise-multiplier 3 --rate 0.2 --rounds 100 --delta 975^-1.1 --unit client",
@@ -30,10 +32,13 @@ class Eps(AskedOfPlan):
         "eps --b 10 --steps 30 --delta 1e-6",
         "eps --noise-multiplier 4 --delta 1e-5 --quiet",
         "eps --noise-multiplier 1.1 --rate 0.01 --steps 1000 --delta 1e-5 --certificate out.json",
-    )
+    ),
+)
+def main(line: CommandLine, delta: str | None) -> Result:
+    """Compute the epsilon that a plan spends at a given delta.
 
-    def answer(self) -> Result:
-        """The epsilon of the plan at the delta."""
-        from dpacct.answer.ask import Epsilon
+    The number printed is the upper end of the answer, rounded up.
+    """
+    from dpacct.answer.ask import Epsilon
 
-        return self.answered_of_plan(Epsilon(self.delta))
+    return asked_of_plan(line, Epsilon.read({"delta": delta}, line.option))

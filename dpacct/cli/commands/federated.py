@@ -5,25 +5,74 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import KNOWN, leading, safe_number
 from dpacct.cli import federated_plan as plans
-from dpacct.cli.command import DETAILS, QUIET, Command, File, Group
+from dpacct.cli import screens
+from dpacct.cli.command import (
+    DETAILS,
+    QUIET,
+    CommandLine,
+    OptionGroup,
+    argument,
+    command,
+    declared,
+    group,
+    option,
+    switch,
+)
 from dpacct.cli.federated_plan import cell, number, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
-from dpacct.cli.screens import MULTIPLIER, Screen, of_answer, per_clip, target, two_readings
-from dpacct.cli.words import contents, file_name, table_of
+from dpacct.cli.plan_file import contents, file_name, table_of
+from dpacct.cli.screens import MULTIPLIER, Screen, of_answer, per_clip, two_readings
+from dpacct.cli.target import target
 from dpacct.declare.number import Direction, rounded
-from dpacct.declare.record import Exclusive, Maybe, Parameter, Switch, Usage, aligned
-from dpacct.declare.words import Target
+from dpacct.declare.record import Exclusive, Usage, aligned
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.federated import UDPFL, FederatedPlan, Harmonized, Row
 
 
-class Federated(Command):
+def _settings() -> tuple[OptionGroup, ...]:
+    return (OptionGroup("Settings", tuple(map(declared, plans.settings().values())), words=True),)
+
+
+@command(
+    "federated",
+    _settings,
+    group(
+        "Plan",
+        argument("path", "[PLAN]", required=False),
+        option("--algorithm", means=plans.algorithms(), reads=plans.ALGORITHM, symbol="NAME"),
+    ),
+    target(),
+    group(
+        "Output",
+        switch("--prove", means="prifedsync: prove the two-level answer; takes some seconds"),
+        switch("-q", "--quiet", means=QUIET),
+        switch("--details", means=DETAILS),
+    ),
+    examples=(
+        "federated --clients 9 --batch-size 8 --records 80 --local-steps 9 --rounds 9 --sigma 2 --delta 1e-5",
+        "federated prifedsync.toml --noise-multiplier 2",
+        "federated prifedsync.toml --eps 8 --json",
+        "federated --algorithm dp-fed --clients 90 --client-rate 0.1 --rounds 9 --sigma 2 --delta 1e-5",
+        "federated udp-fl.toml",
+    ),
+)
+def main(
+    line: CommandLine,
+    *,
+    path: str | None,
+    algorithm: str | None,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    prove: bool,
+    quiet: bool,
+    details: bool,
+) -> Result:
     """Compute the epsilon of a federated plan, or with --eps the noise for a target.
 
     prifedsync protects one record of a client from one other client (weak) and from all of them
@@ -31,115 +80,93 @@ class Federated(Command):
     statement of a paper that is refuted is shown with the truth, and is never an answer. PLAN is a
     TOML file with the same settings.
     """
-
-    heading = "Target"
-    headings: ClassVar[Mapping[str, str]] = {"algorithm": "Plan", "prove": "Output"}
-    path: Parameter[str | None] = Maybe(File(), "the file", "[PLAN]", kw_only=False)
-    algorithm: Parameter[str | None] = plans.algorithm()
-    epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
-    delta: Parameter[Fraction | None] = Target.delta.optional()
-    prove: Parameter[bool] = Switch("prifedsync: prove the two-level answer; takes some seconds")
-    quiet: Parameter[bool] = QUIET
-    details: Parameter[bool] = DETAILS
-    examples = (
-        "federated --clients 9 --batch-size 8 --records 80 --local-steps 9 --rounds 9 --sigma 2 --delta 1e-5",
-        "federated prifedsync.toml --sigma 1",
-        "federated prifedsync.toml --eps 8 --json",
-        "federated --algorithm dp-fed --clients 900 --client-rate 0.05 --rounds 99 --sigma 1 --delta 1e-5",
-        "federated udp-fl.toml",
-    )
-
-    @classmethod
-    def groups(cls) -> dict[str, Group]:
-        """The options, with the settings of all algorithms."""
-        return {"Settings": plans.settings(), **super().groups()}
-
-    def answer(self) -> Result:
-        """The rows of the algorithm, or of each client."""
-        name = "" if self.path is None else file_name(self.path)
-        table = {} if self.path is None else table_of(contents(self.path), name)
-        settings = plans.settings_of(table, name)
-        line = {"algorithm": self.algorithm, "epsilon": self.epsilon, "delta": self.delta}
-        typed = {key: value for key, value in {**self.typed, **line}.items() if value is not None}
-        if typed.keys() & set(plans.NOISE):  # the line's noise takes the place of the file's
-            settings = {key: value for key, value in settings.items() if key not in plans.NOISE}
-        settings = {"algorithm": "prifedsync", **settings, **typed}
-        chosen = str(settings.pop("algorithm"))
-        if self.prove and (chosen != "prifedsync" or "epsilon" in settings):
-            wrong = "--prove is about the epsilon of prifedsync; the grade of other answers says what is"
-            raise Exclusive(f"{wrong} proven", argument="--prove")
-        if chosen == "udp-fl":
-            if not name:
-                raise Usage("udp-fl needs a plan file with [[client]] tables", argument="PLAN")
-            return _harmonized(plans.clients_of(settings, name))
-        if "client" in settings:
-            raise Usage(f"[[client]] belongs to udp-fl, not to {chosen}", argument="client")
-        plan = plans.plan_of(chosen, settings)
-        return self._account(plan, settings)
-
-    def _account(self, plan: FederatedPlan, settings: Mapping[str, Any]) -> Result:
-        delta: Fraction = settings["delta"]
-        epsilon: Fraction | None = settings.get("epsilon")
-        sigma: Fraction | None = settings.get("sigma")
-        if epsilon is None:
-            rows = list((plan.proved_rows if self.prove else plan.rows)(delta=delta))
-        else:
-            rows = []
-            for row in plan.sigma_rows(epsilon=epsilon, delta=delta):
-                said = replace(row.answer, extra={"noise_multiplier": float(per_clip(row.answer))})
-                rows.append(replace(row, answer=said))
-            plan = plan.with_sigma(float(rows[0].answer))
-        first = next(row for row in rows if row.notion in ("strong", "client"))
-        must_be_finite(first.answer)
-        if epsilon is None:
-            screen = of_answer(first.answer, {"delta": delta})
-        else:
-            noise = per_clip(first.answer)
-            head = f"noise multiplier {leading(noise, 5)}    for {target(epsilon, delta)}"
-            sure = f"{KNOWN[noise.strength].partition(';')[0]}: with it the target is met"
-            screen = Screen(
-                first.answer, head, sure, number=safe_number(noise), more=[f"({MULTIPLIER})"]
-            )
-        shown, notes = tables(rows, "epsilon"), list[str]()
-        if epsilon is not None:
-            shown = tables(
-                [replace(r, answer=per_clip(r.answer)) for r in rows], "noise multiplier"
-            )
-        elif sigma is not None:
-
-            def other() -> Answer:
-                again = plan.with_sigma(float(sigma / plan.adjacency.clip_factor))
-                rows = again.rows(delta=delta)
-                return next(row.answer for row in rows if row.notion == first.notion)
-
-            notes = two_readings("--sigma", sigma, plan.adjacency, other)
-        limit = number(plan.mu_clt)
-        mu = f"  mu_clt {rounded(limit or 0.0, 'nearest', 8)}; a limit, no guarantee"
-        screen = replace(
-            screen,
-            plan=f"{plan.algorithm} ({plan.paper}); sensitivity {plan.sensitivity}",
-            trust=plan.promises(),
-            below=["", *shown],
-            notes=notes,
-            details=[mu] if limit is not None else [],
+    name = "" if path is None else file_name(path)
+    table = {} if path is None else table_of(contents(path), name)
+    settings = plans.settings_of(table, name)
+    own = {"algorithm": algorithm, "epsilon": epsilon, "delta": delta}
+    typed = plans.checked(line.typed, line.option)
+    typed |= {key: value for key, value in own.items() if value is not None}
+    if typed.keys() & set(plans.NOISE):  # the line's noise takes the place of the file's
+        settings = {key: value for key, value in settings.items() if key not in plans.NOISE}
+    settings = {"algorithm": "prifedsync", **settings, **typed}
+    chosen = str(settings.pop("algorithm"))
+    if prove and (chosen != "prifedsync" or "epsilon" in settings):
+        wrong = (
+            "--prove is about the epsilon of prifedsync; the grade of other answers says what is"
         )
-        answer, quantity = first.answer.to_dict(), first.answer.quantity
-        keys = ("value", "lower", "upper", "side", "strength", "method")
-        body: dict[str, Any] = {
-            "algorithm": plan.algorithm,
-            "quantity": quantity,
-            "delta": float(delta),
-            **{key: answer[key] for key in keys},
-            **({} if epsilon is None else {"epsilon": float(epsilon), **first.answer.extra}),
-            "mu_clt": limit,
-            "unit": str(plan.unit),
-            "adjacency": str(plan.adjacency),
-            "sensitivity": plan.sensitivity,
-            "assumptions": list(plan.promises()),
-            "plan": plan.tree().to_dict(),
-            "routes": [row_json(row, quantity) for row in rows],
-        }
-        return screen.result(self.details)._replace(body=lambda: body)
+        raise Exclusive(f"{wrong} proven", argument="--prove")
+    if chosen == "udp-fl":
+        if not name:
+            raise Usage("udp-fl needs a plan file with [[client]] tables", argument="PLAN")
+        return _harmonized(plans.clients_of(settings, name))
+    if "client" in settings:
+        raise Usage(f"[[client]] belongs to udp-fl, not to {chosen}", argument="client")
+    return _account(plans.plan_of(chosen, settings), settings, prove=prove, details=details)
+
+
+def _account(
+    plan: FederatedPlan, settings: Mapping[str, Any], *, prove: bool, details: bool
+) -> Result:
+    delta: Fraction = settings["delta"]
+    epsilon: Fraction | None = settings.get("epsilon")
+    sigma: Fraction | None = settings.get("sigma")
+    if epsilon is None:
+        rows = list((plan.proved_rows if prove else plan.rows)(delta=delta))
+    else:
+        rows = []
+        for row in plan.sigma_rows(epsilon=epsilon, delta=delta):
+            said = replace(row.answer, extra={"noise_multiplier": float(per_clip(row.answer))})
+            rows.append(replace(row, answer=said))
+        plan = plan.with_sigma(float(rows[0].answer))
+    first = next(row for row in rows if row.notion in ("strong", "client"))
+    must_be_finite(first.answer)
+    if epsilon is None:
+        screen = of_answer(first.answer, {"delta": delta})
+    else:
+        noise = per_clip(first.answer)
+        head = f"noise multiplier {leading(noise, 5)}    for {screens.target(epsilon, delta)}"
+        sure = f"{KNOWN[noise.strength].partition(';')[0]}: with it the target is met"
+        screen = Screen(
+            first.answer, head, sure, number=safe_number(noise), more=[f"({MULTIPLIER})"]
+        )
+    shown, notes = tables(rows, "epsilon"), list[str]()
+    if epsilon is not None:
+        shown = tables([replace(r, answer=per_clip(r.answer)) for r in rows], "noise multiplier")
+    elif sigma is not None:
+
+        def other() -> Answer:
+            again = plan.with_sigma(float(sigma / plan.adjacency.clip_factor))
+            rows = again.rows(delta=delta)
+            return next(row.answer for row in rows if row.notion == first.notion)
+
+        notes = two_readings("--sigma", sigma, plan.adjacency, other)
+    limit = number(plan.mu_clt)
+    mu = f"  mu_clt {rounded(limit or 0.0, 'nearest', 8)}; a limit, no guarantee"
+    screen = replace(
+        screen,
+        plan=f"{plan.algorithm} ({plan.paper}); sensitivity {plan.sensitivity}",
+        trust=plan.promises(),
+        below=["", *shown],
+        notes=notes,
+        details=[mu] if limit is not None else [],
+    )
+    answer, quantity = first.answer.to_dict(), first.answer.quantity
+    keys = ("value", "lower", "upper", "side", "strength", "method")
+    body: dict[str, Any] = {
+        "algorithm": plan.algorithm,
+        "quantity": quantity,
+        "delta": float(delta),
+        **{key: answer[key] for key in keys},
+        **({} if epsilon is None else {"epsilon": float(epsilon), **first.answer.extra}),
+        "mu_clt": limit,
+        "unit": str(plan.unit),
+        "adjacency": str(plan.adjacency),
+        "sensitivity": plan.sensitivity,
+        "assumptions": list(plan.promises()),
+        "plan": plan.tree().to_dict(),
+        "routes": [row_json(row, quantity) for row in rows],
+    }
+    return screen.result(details)._replace(body=lambda: body)
 
 
 # --- clients with budgets of their own

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import Command, File
+from dpacct.cli.command import EPSILON as EPS
+from dpacct.cli.command import CommandLine, argument, command, group, option
+from dpacct.cli.commands.compose import PROTECTED
 from dpacct.cli.output import Result
+from dpacct.cli.plan_file import read_plan
 from dpacct.cli.plan_text import plan_from_text
-from dpacct.cli.words import read_plan
 from dpacct.declare.domain import DELTA, EPSILON, Text, one_of
 from dpacct.declare.number import shown, up
-from dpacct.declare.record import Maybe, Parameter, Several, Usage
+from dpacct.declare.record import Usage
 from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated, LedgerDamaged
 
@@ -23,7 +26,52 @@ Body = dict[str, Any]
 Page = tuple[Body, list[str]]
 
 
-class LedgerFile(Command):
+@dataclass(frozen=True)
+class LedgerWish:
+    """The options of an action."""
+
+    steps: tuple[str, ...]
+    epsilon: Fraction | None
+    delta: Fraction | None
+    plan: str | None
+    label: str | None
+    head: str | None
+    adjacency: str | None
+    unit: str | None
+
+
+@command(
+    "ledger",
+    group(
+        "Ledger",
+        argument("words", "init|spend|show|log|check|report FILE [STEP ...]", Text(), many=True),
+        option(*EPS, means="the budget of a new ledger", reads=EPSILON, symbol="E"),
+        option("--delta", means="the budget of a new ledger", reads=DELTA, symbol="D"),
+        option(
+            "--plan",
+            means="of a new ledger: the plan that its releases are drawn from, fixed in advance",
+            reads=Text(),
+            symbol="FILE",
+        ),
+        option(
+            "--label", means="for spend: what the release is, for the log", reads=Text(), symbol="L"
+        ),
+        option(
+            "--head",
+            means="for check: a head noted earlier, which the file must still hold",
+            reads=Text(),
+            symbol="HASH",
+        ),
+    ),
+    PROTECTED,
+    examples=(
+        "ledger init year.ledger --eps 2 --delta 1e-6",
+        "ledger spend year.ledger 'Laplace(b=100)' --label 'week 7'",
+        "ledger show year.ledger",
+        "ledger check year.ledger",
+    ),
+)
+def main(line: CommandLine, words: tuple[str, ...], **options: Any) -> Result:
     """Keep a privacy budget in a file: make it, spend from it, show what is left, check it.
 
     `init` makes FILE with a budget (--eps, --delta) and perhaps a plan; `spend` counts each STEP, a plan file
@@ -32,81 +80,43 @@ class LedgerFile(Command):
     entries and prints the head of their chain, `report` states the guarantee with its assumptions (exit code
     6 if one was found violated). A file that is not as it was written is refused with exit code 9.
     """
-
-    heading = "Check"
-    actions: Parameter[tuple[str, ...]] = Several(
-        Text(),
-        "what to do, the file, and for spend the steps",
-        "init|spend|show|log|check|report FILE [STEP ...]",
-        default=(),
-        kw_only=False,
-        alias="words",
-    )
-    epsilon: Parameter[Fraction | None] = Maybe(
-        EPSILON, "the budget of a new ledger", "E", flag="eps"
-    )
-    delta: Parameter[Fraction | None] = Maybe(DELTA, "the budget of a new ledger", "D")
-    plan_file: Parameter[str | None] = Maybe(
-        File(),
-        "of a new ledger: the plan that its releases are drawn from, fixed in advance",
-        "FILE",
-        flag="plan",
-    )
-    release: Parameter[str | None] = Maybe(
-        Text(), "for spend: what the release is, for the log", "L", flag="label"
-    )
-    head: Parameter[str | None] = Maybe(
-        Text(), "for check: a head noted earlier, which the file must still hold", "HASH"
-    )
-    adjacency: Parameter[str | None] = Meaning.adjacency
-    unit: Parameter[str | None] = Meaning.unit
-    examples = (
-        "ledger init year.ledger --eps 2 --delta 1e-6",
-        "ledger spend year.ledger 'Laplace(b=100)' --label 'week 7'",
-        "ledger show year.ledger",
-        "ledger check year.ledger",
-    )
-
-    def answer(self) -> Result:
-        """Do what the first word says."""
-        words = self.actions
-        if len(words) < 2 or words[0] not in _ACTIONS:
-            got = shown(" ".join(words))
-            message = f"ledger takes an action ({one_of(tuple(_ACTIONS))}) and a file, got {got}"
-            raise Usage(message, argument="WORDS")
-        action, path, *steps = words
-        for name, (flag, of) in _OPTIONS.items():
-            if self.values[name] is not None and action != of:
-                raise Usage(f"{flag} is for ledger {of} only", argument=flag)
-        if bool(steps) != (action == "spend"):
-            message = (
-                f"ledger {action} FILE takes {'a STEP' if action == 'spend' else 'nothing more'}"
-            )
-            raise Usage(f"{message}, got {shown(' '.join(steps) or 'none')}", argument="STEP")
-        body, lines = _ACTIONS[action](self, path)
-        status = AssumptionViolated.exit_code if body.get("violated") else 0
-        return Result(lambda: {"action": action, **body}, lambda: lines, status=status)
+    if len(words) < 2 or words[0] not in _ACTIONS:
+        got = shown(" ".join(words))
+        message = f"ledger takes an action ({one_of(tuple(_ACTIONS))}) and a file, got {got}"
+        raise Usage(message, argument="WORDS")
+    action, path, *steps = words
+    meaning = Meaning.read(line.typed, line.option)
+    wish = LedgerWish(tuple(steps), **options, adjacency=meaning.adjacency, unit=meaning.unit)
+    for name, (flag, of) in _OPTIONS.items():
+        if vars(wish)[name] is not None and action != of:
+            raise Usage(f"{flag} is for ledger {of} only", argument=flag)
+    if bool(steps) != (action == "spend"):
+        message = f"ledger {action} FILE takes {'a STEP' if action == 'spend' else 'nothing more'}"
+        raise Usage(f"{message}, got {shown(' '.join(steps) or 'none')}", argument="STEP")
+    body, lines = _ACTIONS[action](wish, path)
+    status = AssumptionViolated.exit_code if body.get("violated") else 0
+    return Result(lambda: {"action": action, **body}, lambda: lines, status=status)
 
 
 _OPTIONS = {
     "epsilon": ("--eps", "init"),
     "delta": ("--delta", "init"),
-    "plan_file": ("--plan", "init"),
+    "plan": ("--plan", "init"),
     "adjacency": ("--adjacency", "init"),
     "unit": ("--unit", "init"),
-    "release": ("--label", "spend"),
+    "label": ("--label", "spend"),
     "head": ("--head", "check"),
 }
 """The option's name on the command line, and the action that takes it."""
 
 
-def _init(wish: LedgerFile, path: str) -> Page:
+def _init(wish: LedgerWish, path: str) -> Page:
     from dpacct.ledger.ledger import Ledger
 
     for flag, value in (("--eps", wish.epsilon), ("--delta", wish.delta)):
         if value is None:
             raise Usage(f"ledger init needs {flag}, of the budget", argument=flag)
-    plan = None if wish.plan_file is None else read_plan(wish.plan_file).node
+    plan = None if wish.plan is None else read_plan(wish.plan).node
     with Ledger(
         path,
         budget=(wish.epsilon, wish.delta),
@@ -117,27 +127,26 @@ def _init(wish: LedgerFile, path: str) -> Page:
         return _facts(ledger), [*_heading(ledger), f"head     {ledger.head}"]
 
 
-def _spend(wish: LedgerFile, path: str) -> Page:
+def _spend(wish: LedgerWish, path: str) -> Page:
     from dpacct.ledger.ledger import Ledger
 
     plans = [
-        read_plan(step).node if "(" not in step else plan_from_text(step)
-        for step in wish.actions[2:]
+        read_plan(step).node if "(" not in step else plan_from_text(step) for step in wish.steps
     ]
     whole = plans[0]
     for plan in plans[1:]:
         whole = whole + plan
     with Ledger(path) as ledger:
-        receipt = ledger.spend(whole, label=wish.release or "")
+        receipt = ledger.spend(whole, label=wish.label or "")
         body = {**_facts(ledger), "number": receipt.number, "counted": whole.to_dict()}
         lines = [f"counted  {whole}, as entry {receipt.number}: release it now", *_left(ledger)]
         return body, lines
 
 
-def _reading(page: Callable[[Ledger, LedgerFile], Page]) -> Callable[[LedgerFile, str], Page]:
+def _reading(page: Callable[[Ledger, LedgerWish], Page]) -> Callable[[LedgerWish, str], Page]:
     """An action that only reads."""
 
-    def read(wish: LedgerFile, path: str) -> Page:
+    def read(wish: LedgerWish, path: str) -> Page:
         from dpacct.ledger.ledger import Ledger
 
         with Ledger(path, read_only=True) as ledger:
@@ -179,7 +188,7 @@ def _left(ledger: Ledger) -> list[str]:
     return [] if step is None else [f"left     {ledger.room(step)}"]
 
 
-def _show(ledger: Ledger, _: LedgerFile) -> Page:
+def _show(ledger: Ledger, _: LedgerWish) -> Page:
     limited = ledger.budget.delta is not None
     spent = ledger.spent() if limited else None
     names = [name for name in ledger.accounts if name != "run"]
@@ -235,7 +244,7 @@ def _account(ledger: Ledger, name: str) -> Body:
     return {"budget": budget, "rule": account.rule, "plan": plan, "spent": spent}
 
 
-def _log(ledger: Ledger, _: LedgerFile) -> Page:
+def _log(ledger: Ledger, _: LedgerWish) -> Page:
     outcomes, charges = ledger.outcomes, ledger.charged_at()
     rows = [
         {
@@ -263,7 +272,7 @@ def _row(row: Mapping[str, Any]) -> str:
     return f"{row['number']:>6}  {row['at']}  {whose}{label}{outcome}"
 
 
-def _check(ledger: Ledger, wish: LedgerFile) -> Page:
+def _check(ledger: Ledger, wish: LedgerWish) -> Page:
     if wish.head is not None and not ledger.has(wish.head):
         raise LedgerDamaged(
             f"--head must be the hash of one of the ledger's entries, got {shown(wish.head, 70)}, so the file"
@@ -274,7 +283,7 @@ def _check(ledger: Ledger, wish: LedgerFile) -> Page:
     return {**_facts(ledger), "whole": True}, [said, f"head     {ledger.head}"]
 
 
-def _report(ledger: Ledger, _: LedgerFile) -> Page:
+def _report(ledger: Ledger, _: LedgerWish) -> Page:
     answer = ledger.guarantee()
     violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
     budget, planned, spent = ledger.budget, ledger.planned, ledger.spent()
@@ -301,7 +310,7 @@ def _report(ledger: Ledger, _: LedgerFile) -> Page:
     return body, lines
 
 
-_ACTIONS: dict[str, Callable[[LedgerFile, str], Page]] = {
+_ACTIONS: dict[str, Callable[[LedgerWish, str], Page]] = {
     "init": _init,
     "spend": _spend,
     "show": _reading(_show),

@@ -9,18 +9,18 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from dpacct.cli.command import AskedOfPlan
-from dpacct.cli.output import Result
-from dpacct.cli.words import sizes
+from dpacct.cli.asking import ANSWERING, PROVING, answered, asked
+from dpacct.cli.command import CommandLine, command, group, option, plan
+from dpacct.cli.target import Goal, target
 from dpacct.declare.domain import Domain, Real, Word
 from dpacct.declare.number import rounded, text
-from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
-from dpacct.declare.words import Target
+from dpacct.declare.record import Exclusive, Usage
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.cli.words import StatedPlan
+    from dpacct.cli.output import Result
+    from dpacct.cli.plan_file import StatedPlan
 
 CHANCE = Real(0, 1)
 
@@ -67,31 +67,35 @@ def _in_other_words(
     return more, saved
 
 
-class NoiseCommand(AskedOfPlan):
-    """Compute the smallest noise with which a plan is (epsilon, delta)-private.
-
-    Gaussian noise is answered as the noise multiplier (standard deviation / clip) and, with --clip, as
-    a standard deviation; Laplace noise as b (scale / sensitivity); --details and --json have sigma
-    (standard deviation / sensitivity). All are rounded up.
-    """
-
-    epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
-    delta: Parameter[Fraction | None] = Target.delta.optional()
-    tpr: Parameter[Power | None] = Maybe(
-        PowerDomain(),
-        "instead of epsilon and delta: no attack with false positive rate F has a true positive rate above T",
-        "T@F",
-    )
-    advantage: Parameter[Fraction | None] = Maybe(
-        CHANCE,
-        "instead of epsilon and delta: no attack's advantage (TPR - FPR) exceeds A",
-        "A",
-    )
-    paste: Parameter[str | None] = Maybe(
-        Word("opacus", "flower", "torch"),
-        "also print lines to paste into a training script of that framework; with --quiet nothing else",
-    )
-    examples = (
+@command(
+    "noise",
+    plan(noise=False),
+    target(),
+    group(
+        "Target",
+        option(
+            "--tpr",
+            means="instead of epsilon and delta: no attack with false positive rate F has a true positive"
+            " rate above T",
+            reads=PowerDomain(),
+            symbol="T@F",
+        ),
+        option(
+            "--advantage",
+            means="instead of epsilon and delta: no attack's advantage (TPR - FPR) exceeds A",
+            reads=CHANCE,
+            symbol="A",
+        ),
+        option(
+            "--paste",
+            means="also print lines to paste into a training script of that framework; with --quiet"
+            " nothing else",
+            reads=Word("opacus", "flower", "torch"),
+        ),
+    ),
+    ANSWERING,
+    PROVING,
+    examples=(
         "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000",
         "noise --eps 8 --delta 1e-5 --batch-size 256 --dataset-size 50000 --epochs 20 --paste opacus",
         "noise --eps 7 --delta 1000^-1.1 --rate 0.01 --steps 1000 --clip 0.5",
@@ -101,78 +105,87 @@ class NoiseCommand(AskedOfPlan):
         "noise --eps 1 --delta 1e-5 --quiet",
         "noise --tpr 0.01@0.001 --rate 0.01 --steps 1000",
         "noise --advantage 0.1 --rate 0.01 --steps 1000",
+    ),
+)
+def main(
+    line: CommandLine,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    tpr: Power | None,
+    advantage: Fraction | None,
+    paste: str | None,
+) -> Result:
+    """Compute the smallest noise with which a plan is (epsilon, delta)-private.
+
+    Gaussian noise is answered as the noise multiplier (standard deviation / clip) and, with --clip, as
+    a standard deviation; Laplace noise as b (scale / sensitivity); --details and --json have sigma
+    (standard deviation / sensitivity). All are rounded up.
+    """
+    from dpacct.cli import screens
+    from dpacct.declare.number import short
+
+    stated = line.stated(seeks_noise=True)
+    if paste is not None and (epsilon is None or delta is None):
+        raise Usage("--paste needs a target with --eps and --delta", argument="--paste")
+    others = [each for each in (epsilon, delta) if each is not None]
+    if tpr is not None:
+        if others or advantage is not None:
+            raise _twice("--tpr")
+        answer, goal = _for_power(stated, tpr), None
+        said = f"a true positive rate of {short(tpr.hits)} at a false positive rate of {short(tpr.alarms)}"
+    else:
+        goal = _guarantee(epsilon, delta, advantage)
+        answer = asked(
+            line, stated.least(*goal), stated.sized, beside=line.json or not line.values["quiet"]
+        )
+        said = screens.target(*goal)
+    more, saved = _in_other_words(answer, stated)
+    answer = replace(answer, extra={**answer.extra, **more})
+    screen = replace(
+        screens.of_noise(answer, said, stated),
+        asked={} if goal is None else goal._asdict(),
+        details=screens.alternatives(answer),
+    )
+    if paste is None or goal is None:
+        return answered(line, screen, stated, None, **saved)
+    pasted = _pasted(paste, answer, stated, *goal)
+    # one number and one clip, in what is saved as in what is pasted
+    saved = {"noise_multiplier": Fraction(_printed(answer)), "clip": stated.clip or Fraction(1)}
+    result = answered(line, replace(screen, below=["", *pasted]), stated, None, **saved)
+    body = result.body
+    return result._replace(
+        body=lambda: {**body(), "paste": "\n".join(pasted)}, quiet=lambda: pasted
     )
 
-    @classmethod
-    def hidden(cls) -> frozenset[str]:
-        """The options for the amount of noise, which this command computes."""
-        return sizes()
 
-    def answer(self) -> Result:
-        """The least noise that meets the target."""
-        from dpacct.cli.screens import alternatives, of_noise, target
-        from dpacct.declare.number import short
+def _guarantee(
+    epsilon: Fraction | None, delta: Fraction | None, advantage: Fraction | None
+) -> Goal:
+    """Epsilon and delta; an advantage is the delta at epsilon 0."""
+    if advantage is not None:
+        if epsilon is not None or delta is not None:
+            raise _twice("--advantage")
+        return Goal(Fraction(0), advantage)
+    if epsilon is None or delta is None:
+        missing = "--eps" if epsilon is None else "--delta"
+        message = "give the target with --eps and --delta, or with --tpr or --advantage"
+        raise Usage(f"{message}; {missing} is missing", argument=missing)
+    return Goal(epsilon, delta)
 
-        stated = self.stated(seeks_noise=True)
-        if self.paste is not None and (self.epsilon is None or self.delta is None):
-            raise Usage("--paste needs a target with --eps and --delta", argument="--paste")
-        if self.tpr is not None:
-            answer = self._for_power(stated, self.tpr)
-            asked: dict[str, Fraction] = {}
-            rates = f"{short(self.tpr.hits)} at a false positive rate of {short(self.tpr.alarms)}"
-            goal = f"a true positive rate of {rates}"
-        else:
-            epsilon, delta = self._guarantee()
-            asked = {"epsilon": epsilon, "delta": delta}
-            answer = self.ask(stated.least(epsilon, delta), stated.sized, beside=not self.quiet)
-            goal = target(**asked)
-        more, saved = _in_other_words(answer, stated)
-        answer = replace(answer, extra={**answer.extra, **more})
-        screen = of_noise(answer, goal, stated)
-        screen = replace(screen, asked=asked, details=alternatives(answer))
-        if self.paste is not None:
-            pasted = _pasted(self.paste, answer, stated, *self._guarantee())
-            # one number and one clip, in what is saved as in what is pasted
-            saved = {
-                "noise_multiplier": Fraction(_printed(answer)),
-                "clip": stated.clip or Fraction(1),
-            }
-            screen = replace(screen, below=["", *pasted])
-            result = self.answered(screen, stated, None, **saved)
-            body = result.body
-            return result._replace(
-                body=lambda: {**body(), "paste": "\n".join(pasted)}, quiet=lambda: pasted
-            )
-        return self.answered(screen, stated, None, **saved)
 
-    def _guarantee(self) -> tuple[Fraction, Fraction]:
-        """Epsilon and delta; an advantage is the delta at epsilon 0."""
-        epsilon, delta = self.epsilon, self.delta
-        if self.advantage is not None:
-            if epsilon is not None or delta is not None:
-                raise _twice("--advantage")
-            return Fraction(0), self.advantage
-        if epsilon is None or delta is None:
-            missing = "--eps" if epsilon is None else "--delta"
-            message = "give the target with --eps and --delta, or with --tpr or --advantage"
-            raise Usage(f"{message}; {missing} is missing", argument=missing)
-        return epsilon, delta
+def _for_power(stated: StatedPlan, power: Power) -> Answer:
+    """The least noise that keeps every attack's true positive rate within the target."""
+    from dpacct.risk import calibrate_risk
 
-    def _for_power(self, stated: StatedPlan, power: Power) -> Answer:
-        """The least noise that keeps every attack's true positive rate within the target."""
-        from dpacct.risk import calibrate_risk
-
-        if any(other is not None for other in (self.epsilon, self.delta, self.advantage)):
-            raise _twice("--tpr")
-        started = time.perf_counter()
-        answer = calibrate_risk(
-            stated.sized,
-            true_positive_rate=power.hits,
-            false_positive_rate=power.alarms,
-            bounds=stated.kind.between,
-            name=stated.kind.sought,
-        )
-        return replace(answer, seconds=time.perf_counter() - started)
+    started = time.perf_counter()
+    answer = calibrate_risk(
+        stated.sized,
+        true_positive_rate=power.hits,
+        false_positive_rate=power.alarms,
+        bounds=stated.kind.between,
+        name=stated.kind.sought,
+    )
+    return replace(answer, seconds=time.perf_counter() - started)
 
 
 def _twice(name: str) -> Exclusive:

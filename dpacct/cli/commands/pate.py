@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import bounded, grade, safe_number
-from dpacct.cli.command import QUIET, Command, File
+from dpacct.cli.command import (
+    QUIET,
+    CommandLine,
+    argument,
+    command,
+    declared,
+    group,
+    option,
+    switch,
+)
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.screens import of_answer
-from dpacct.declare.domain import Integer, Word
+from dpacct.cli.target import MEANS
+from dpacct.declare.domain import DELTA, Integer, Text, Word
 from dpacct.declare.number import rounded
-from dpacct.declare.record import Maybe, Parameter, Switch, Usage, aligned
-from dpacct.declare.words import COUNT, Target
+from dpacct.declare.record import Usage, aligned
+from dpacct.declare.words import COUNT
 from dpacct.errors import InvalidArgument
 from dpacct.voting.aggregator import Aggregator, GNMax, LNMax
 
@@ -25,7 +35,84 @@ if TYPE_CHECKING:
     from dpacct.voting.votes import Votes
 
 
-class Pate(Command):
+@dataclass(frozen=True)
+class PateOptions:
+    """The options of the command by their names."""
+
+    line: CommandLine
+    values: Mapping[str, Any]
+
+    def __getattr__(self, name: str) -> Any:
+        return self.values[name]
+
+    def option(self, name: str) -> str:
+        """The spelling of an option."""
+        return self.line.option(name)
+
+
+@command(
+    "pate",
+    group(
+        "Noise",
+        argument("votes", "VOTES"),
+        option(
+            "--mechanism",
+            means="the noise on each count: gaussian (GNMax) or laplace (LNMax)",
+            reads=Word("gaussian", "laplace"),
+            symbol="NAME",
+            default="gaussian",
+        ),
+        declared(GNMax.sigma),
+        declared(LNMax.b),
+    ),
+    group(
+        "Screening",
+        declared(GNMax.threshold),
+        declared(GNMax.threshold_sigma),
+        option(
+            "--interactive",
+            means="interactive GNMax: the votes that the student expects for each class, in the format of"
+            " VOTES; the threshold applies to the largest excess over them",
+            reads=Text(),
+            symbol="FILE",
+        ),
+    ),
+    group("What is protected", declared(Aggregator.level), declared(Aggregator.neighbours)),
+    group(
+        "Target",
+        option("--delta", means=MEANS["delta"], reads=DELTA, symbol="D"),
+        option("--queries", means="use only the first N queries", reads=COUNT, symbol="N"),
+    ),
+    group(
+        "Output",
+        option(
+            "--per-query",
+            means="write the cost of each query as CSV; - for standard output",
+            reads=Text(),
+            symbol="FILE",
+        ),
+        option(
+            "--top",
+            means="show the N costliest queries",
+            reads=Integer(0, 10**9),
+            symbol="N",
+            default=5,
+        ),
+        switch(
+            "--exact/--no-exact",
+            means="also compute the exact cost of the released labels",
+            default=True,
+        ),
+        switch("-q", "--quiet", means=QUIET),
+    ),
+    examples=(
+        "pate votes.csv --sigma 40 --delta 1e-5",
+        "pate votes.csv --sigma 40 --delta 1e-5 --level agent --per-query costs.csv",
+        "pate votes.csv --sigma 40 --threshold 60 --threshold-sigma 30 --delta 1e-5 --json",
+        "pate votes.csv --mechanism laplace --b 20 --delta 1e-5 --top 3",
+    ),
+)
+def main(line: CommandLine, **values: Any) -> Result:
     """Account for labels released by a vote: PATE, PATE-FL, Private-kNN-FL.
 
     VOTES is a table of counts, one row a query and one column a class: text with commas, or NumPy's
@@ -33,117 +120,76 @@ class Pate(Command):
     exact one are computed from the votes and so are themselves private: they are for you, and the
     data-independent one, which --quiet prints, is what may be published.
     """
-
-    heading = "Noise"
-    headings: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("threshold", "threshold_sigma", "interactive"), "Screening"),
-        **dict.fromkeys(("level", "neighbours"), "What is protected"),
-        "queries": "Target",
-        **dict.fromkeys(("per_query", "top", "exact"), "Output"),
-    }
-    votes: Parameter[str] = Parameter(File(), "the table", "VOTES", kw_only=False)
-    mechanism: Parameter[str] = Parameter(
-        Word("gaussian", "laplace"),
-        "the noise on each count: gaussian (GNMax) or laplace (LNMax)",
-        "NAME",
-        default="gaussian",
+    wish = PateOptions(line, values)
+    if wish.delta is None:
+        raise Usage(f"--delta must be given: {MEANS['delta']}", argument="--delta")
+    aggregator = _aggregator(wish)
+    _check_together(wish)
+    votes, baseline = _read(wish)
+    cost = aggregator.cost(
+        votes,
+        wish.delta,
+        baseline=baseline,
+        exact=wish.exact and not wish.quiet,
+        progress=line.tell,
     )
-    sigma: Parameter[Fraction | None] = GNMax.sigma.optional()
-    b: Parameter[Fraction | None] = LNMax.b.optional()
-    threshold: Parameter[Fraction | None] = GNMax.threshold.but()
-    threshold_sigma: Parameter[Fraction | None] = GNMax.threshold_sigma.but()
-    interactive: Parameter[str | None] = Maybe(
-        File(),
-        "interactive GNMax: the votes that the student expects for each class, in the format of VOTES;"
-        " the threshold applies to the largest excess over them",
-        "FILE",
-    )
-    level: Parameter[str] = Aggregator.level.but()
-    neighbours: Parameter[int] = Aggregator.neighbours.but()
-    delta: Parameter[Fraction] = Target.delta
-    queries: Parameter[int | None] = Maybe(COUNT, "use only the first N queries", "N")
-    per_query: Parameter[str | None] = Maybe(
-        File(), "write the cost of each query as CSV; - for standard output", "FILE"
-    )
-    top: Parameter[int] = Parameter(
-        Integer(0, 10**9), "show the N costliest queries", "N", default=5
-    )
-    exact: Parameter[bool] = Switch(
-        "also compute the exact cost of the released labels", default=True
-    )
-    quiet: Parameter[bool] = QUIET
-    examples = (
-        "pate votes.csv --sigma 40 --delta 1e-5",
-        "pate votes.csv --sigma 40 --delta 1e-5 --level agent --per-query costs.csv",
-        "pate votes.csv --sigma 40 --threshold 60 --threshold-sigma 30 --delta 1e-5 --json",
-        "pate votes.csv --mechanism laplace --b 20 --delta 1e-5 --top 3",
+    must_be_finite(cost.data_independent)
+    to_stdout = wish.per_query == "-"
+    if wish.per_query is not None:
+        try:
+            cost.per_query.write_csv(sys.stdout if to_stdout else wish.per_query)
+        except (OSError, ValueError) as error:
+            why = (getattr(error, "strerror", None) or str(error)).lower()
+            message = f"cannot write {wish.per_query[:80]!r}: {why}"
+            raise Usage(message, argument="--per-query") from None
+    if to_stdout:
+        return Result(lambda: None, list, list, notes=[f"note: {SECRET}."])
+    return Result(
+        lambda: _as_json(cost, wish.top),
+        lambda: _lines_of(cost, wish.top),
+        lambda: [safe_number(cost.data_independent)],
+        cost.data_independent,
     )
 
-    def answer(self) -> Result:
-        """Compute the cost of the votes."""
-        aggregator = self._aggregator()
-        self._check_together()
-        votes, baseline = self._read()
-        cost = aggregator.cost(
-            votes,
-            self.delta,
-            baseline=baseline,
-            exact=self.exact and not self.quiet,
-            progress=self.tell,
-        )
-        must_be_finite(cost.data_independent)
-        to_stdout = self.per_query == "-"
-        if self.per_query is not None:
-            try:
-                cost.per_query.write_csv(sys.stdout if to_stdout else self.per_query)
-            except (OSError, ValueError) as error:
-                why = (getattr(error, "strerror", None) or str(error)).lower()
-                message = f"cannot write {self.per_query[:80]!r}: {why}"
-                raise Usage(message, argument="--per-query") from None
-        if to_stdout:
-            return Result(lambda: None, list, list, notes=[f"note: {SECRET}."])
-        return Result(
-            lambda: _as_json(cost, self.top),
-            lambda: _lines_of(cost, self.top),
-            lambda: [safe_number(cost.data_independent)],
-        )
 
-    def _check_together(self) -> None:
-        """Options that need each other, and options that exclude each other."""
-        if self.interactive is not None and self.threshold is None:
-            raise Usage("--interactive needs --threshold too", argument="--threshold")
+def _check_together(wish: PateOptions) -> None:
+    """Options that need each other, and options that exclude each other."""
+    if wish.interactive is not None and wish.threshold is None:
+        raise Usage("--interactive needs --threshold too", argument="--threshold")
 
-    def _aggregator(self) -> Aggregator:
-        kind = GNMax if self.mechanism == "gaussian" else LNMax
-        noise, other = ("sigma", "b") if kind is GNMax else ("b", "sigma")
-        for name in (other, "threshold"):
-            if self.values[name] is not None and name not in kind.parameters:
-                option = self.option(name)
-                message = f"--mechanism {self.mechanism} takes --{noise}, not {option}"
-                raise Usage(message, argument=option)
-        said = {name: self.values[name] for name in kind.parameters}
-        return kind.read(said, self.option)
 
-    def _read(self) -> tuple[Votes, Any]:
-        """The votes and the student's expectations."""
-        from dpacct.voting.votes import Votes, read_rows
+def _aggregator(wish: PateOptions) -> Aggregator:
+    kind = GNMax if wish.mechanism == "gaussian" else LNMax
+    noise, other = ("sigma", "b") if kind is GNMax else ("b", "sigma")
+    for name in (other, "threshold"):
+        if wish.values[name] is not None and name not in kind.parameters:
+            option = wish.option(name)
+            message = f"--mechanism {wish.mechanism} takes --{noise}, not {option}"
+            raise Usage(message, argument=option)
+    said = {name: wish.values[name] for name in kind.parameters}
+    return kind.read(said, wish.option)
 
-        votes = Votes.read(self.votes)
-        baseline = None
-        if self.interactive is not None:
-            baseline = read_rows(self.interactive, "--interactive", whole=False)
-            if baseline.shape != votes.counts.shape:
-                shape, size = (" x ".join(map(str, t.shape)) for t in (baseline, votes.counts))
-                message = f"--interactive must hold as many rows and columns as VOTES, {size}"
-                raise InvalidArgument(f"{message}, got {shape}.", argument="--interactive")
-        wanted = self.queries
-        if wanted is not None:
-            if wanted > votes.queries:
-                message = f"--queries must be at most {votes.queries}, the rows of VOTES"
-                raise InvalidArgument(f"{message}, got {wanted}", argument="--queries")
-            votes = Votes(votes.counts[:wanted])
-            baseline = None if baseline is None else baseline[:wanted]
-        return votes, baseline
+
+def _read(wish: PateOptions) -> tuple[Votes, Any]:
+    """The votes and the student's expectations."""
+    from dpacct.voting.votes import Votes, read_rows
+
+    votes = Votes.read(wish.votes)
+    baseline = None
+    if wish.interactive is not None:
+        baseline = read_rows(wish.interactive, "--interactive", whole=False)
+        if baseline.shape != votes.counts.shape:
+            shape, size = (" x ".join(map(str, t.shape)) for t in (baseline, votes.counts))
+            message = f"--interactive must hold as many rows and columns as VOTES, {size}"
+            raise InvalidArgument(f"{message}, got {shape}.", argument="--interactive")
+    wanted = wish.queries
+    if wanted is not None:
+        if wanted > votes.queries:
+            message = f"--queries must be at most {votes.queries}, the rows of VOTES"
+            raise InvalidArgument(f"{message}, got {wanted}", argument="--queries")
+        votes = Votes(votes.counts[:wanted])
+        baseline = None if baseline is None else baseline[:wanted]
+    return votes, baseline
 
 
 SECRET = (

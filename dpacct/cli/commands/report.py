@@ -1,4 +1,4 @@
-"""The privacy statement of a plan, for paper and registry."""
+"""The privacy statement of a plan, for a paper."""
 
 from __future__ import annotations
 
@@ -6,15 +6,26 @@ import shlex
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import METHOD, QUIET, Command, File
+from dpacct.cli.asking import METHOD
+from dpacct.cli.command import (
+    QUIET,
+    CommandLine,
+    OptionGroup,
+    argument,
+    command,
+    group,
+    option,
+    plan,
+    switch,
+)
 from dpacct.cli.federated_plan import MissingKey, read_stated
 from dpacct.cli.output import Result, must_be_finite, write_file
-from dpacct.cli.words import PlanFile, file_name
+from dpacct.cli.plan_file import PlanFile, file_name
 from dpacct.declare.domain import PURE_DELTA, Text, Word, one_of
 from dpacct.declare.number import text
-from dpacct.declare.record import Exclusive, Maybe, Parameter, Usage
+from dpacct.declare.record import Exclusive, Usage
 from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated, InvalidArgument
 from dpacct.plan.node import resolve_adjacency
@@ -41,7 +52,75 @@ _MISSING = {
 }
 
 
-class StatedReport(Command):
+@command(
+    "report",
+    plan(),
+    OptionGroup("", (argument("path", "[PLAN]", required=False),)),
+    group(
+        "Target",
+        option(
+            "--delta",
+            means="delta of the guarantee, below 1; 0 for pure differential privacy",
+            reads=PURE_DELTA,
+            symbol="D",
+        ),
+    ),
+    group(
+        "Evidence",
+        option(
+            "--ledger",
+            means="a ledger of the run: its checks become evidence, held or violated",
+            reads=Text(),
+            symbol="FILE",
+        ),
+    ),
+    group(
+        "What is protected",
+        option(
+            "--client",
+            means="of a udp-fl plan, whose clients have a guarantee each: the client to report on",
+            reads=Text(),
+            symbol="NAME",
+        ),
+    ),
+    group(
+        "Output",
+        option(
+            "--output",
+            "-o",
+            means=f"write to a file; the suffix chooses the format ({' '.join(SUFFIXES)})",
+            reads=Text(),
+            symbol="FILE",
+        ),
+        option(
+            "--format",
+            "form",
+            means=f"{', '.join(FORMATS)}; default: by the file's suffix, else text",
+            reads=Word(*FORMATS),
+            symbol="NAME",
+        ),
+        METHOD,
+        switch("-q", "--quiet", means=QUIET),
+    ),
+    examples=(
+        "report plan.toml --unit client --adjacency add-remove",
+        "report plan.toml --unit client --adjacency add-remove -o report.html",
+        "report plan.toml --unit record --adjacency add-remove --format json",
+        "report --noise-multiplier 2 --delta 1e-6 --unit user --adjacency add-remove --quiet",
+    ),
+)
+def main(
+    line: CommandLine,
+    path: str | None,
+    *,
+    delta: Fraction | None,
+    ledger: str | None,
+    client: str | None,
+    output: str | None,
+    form: str | None,
+    method: str,
+    quiet: bool,
+) -> Result:
     """State what a plan guarantees, how well that is known, and under which assumptions.
 
     PLAN is a file: a plan of steps, one of dpacct federated, or the JSON of an answer; without it the
@@ -51,90 +130,51 @@ class StatedReport(Command):
     --method adds another number beside it. A violated assumption stands above everything, and the
     exit code is 6. --quiet prints the sentence alone.
     """
+    chosen = _format(output, form, line.json)
+    file = _file(line, path, client)
+    asked = {"delta": delta, "client": client, "ledger": ledger}
+    asked |= {} if method == "auto" else {"method": method}
+    report = _report(line, path, file, asked, method=method, whole=not quiet)
+    must_be_finite(report.answer)
+    if quiet:
+        written = "\n".join((*report.warnings, report.statement)) + "\n"
+    else:
+        writers = {
+            "text": report.to_text,
+            "markdown": report.to_markdown,
+            "html": report.to_html,
+            "json": report.to_json,
+            "bibtex": report.to_bibtex,
+        }
+        written = writers[chosen]()
+    if output is not None:
+        write_file(written.encode(), output)
+    notes = [] if path else line.stated().two_readings(resolve_adjacency(file.node))
+    notes = [f"note: {each}." for each in notes]
+    if report.violated:
+        wrong = len(report.violated)
+        said = "an assumption is" if wrong == 1 else f"{wrong} assumptions are"
+        notes.append(f"error: {said} violated: the guarantee does not hold.")
 
-    heading = "Output"
-    headings: ClassVar[Mapping[str, str]] = {
-        "delta": "Target",
-        "ledger": "Evidence",
-        "client": "What is protected",
-    }
-    plan = True
-    plan_file: Parameter[str | None] = Maybe(
-        File(), "the file", "[PLAN]", kw_only=False, alias="plan"
-    )
-    delta: Parameter[Fraction | None] = Maybe(
-        PURE_DELTA, "delta of the guarantee, below 1; 0 for pure differential privacy", "D"
-    )
-    client: Parameter[str | None] = Maybe(
-        Text(),
-        "of a udp-fl plan, whose clients have a guarantee each: the client to report on",
-        "NAME",
-    )
-    ledger: Parameter[str | None] = Maybe(
-        File(), "a ledger of the run: its checks become evidence, held or violated", "FILE"
-    )
-    output: Parameter[str | None] = Maybe(
-        File(), f"write to a file; the suffix chooses the format ({' '.join(SUFFIXES)})", "FILE"
-    )
-    form: Parameter[str | None] = Maybe(
-        Word(*FORMATS),
-        f"{', '.join(FORMATS)}; default: by the file's suffix, else text",
-        "NAME",
-        alias="format",
-    )
-    method: Parameter[str] = METHOD
-    quiet: Parameter[bool] = QUIET
-    examples = (
-        "report plan.toml --unit client --adjacency add-remove",
-        "report plan.toml --unit client --adjacency add-remove -o report.html",
-        "report plan.toml --unit record --adjacency add-remove --format json",
-        "report --noise-multiplier 2 --delta 1e-6 --unit user --adjacency add-remove --quiet",
-    )
+    def lines() -> list[str]:
+        return [] if output is not None else written.removesuffix("\n").split("\n")
 
-    def answer(self) -> Result:
-        """Write the report, to a file if one is named."""
-        chosen = _format(self.output, self.form, self.as_json)
-        file = self._file()
-        report = _report(self, file)
-        must_be_finite(report.answer)
-        if self.quiet:
-            written = "\n".join((*report.warnings, report.statement)) + "\n"
-        else:
-            written = str(getattr(report, f"to_{chosen}")())
-        if self.output is not None:
-            write_file(written.encode(), self.output)
-        notes = [] if self.plan_file else self.stated().two_readings(resolve_adjacency(file.node))
-        notes = [f"note: {line}." for line in notes]
-        if report.violated:
-            wrong = len(report.violated)
-            said = "an assumption is" if wrong == 1 else f"{wrong} assumptions are"
-            notes.append(f"error: {said} violated: the guarantee does not hold.")
+    status = AssumptionViolated.exit_code if report.violated else 0
+    body = lambda: report.to_dict() if output is None else None  # noqa: E731
+    return Result(body, lines, lines, notes=notes, status=status)
 
-        def lines() -> list[str]:
-            if self.output is not None:
-                return []
-            return written.removesuffix("\n").split("\n")
 
-        status = AssumptionViolated.exit_code if report.violated else 0
-        return Result(
-            lambda: report.to_dict() if self.output is None else None,
-            lines,
-            lines,
-            notes=notes,
-            status=status,
-        )
-
-    def _file(self) -> PlanFile:
-        """The stated plan, from the file or the options."""
-        stated = [name for name in self.typed if name not in Meaning.parameters]
-        if self.plan_file is None:
-            if not stated:
-                raise Usage("give a plan: PLAN, or its options such as --sigma", argument="PLAN")
-            return PlanFile(self.stated().plan())
-        if stated:
-            message = f"PLAN and {self.option(stated[0])} are two plans: give one of them"
-            raise Exclusive(message, argument=self.option(stated[0]))
-        return read_stated(self.plan_file, self.client)
+def _file(line: CommandLine, path: str | None, client: str | None) -> PlanFile:
+    """The stated plan, from the file or the options."""
+    stated = [name for name in line.typed if name not in Meaning.parameters]
+    if path is None:
+        if not stated:
+            raise Usage("give a plan: PLAN, or its options such as --sigma", argument="PLAN")
+        return PlanFile(line.stated().plan())
+    if stated:
+        message = f"PLAN and {line.option(stated[0])} are two plans: give one of them"
+        raise Exclusive(message, argument=line.option(stated[0]))
+    return read_stated(path, client)
 
 
 def _format(output: str | None, form: str | None, as_json: bool) -> str:
@@ -156,49 +196,58 @@ def _format(output: str | None, form: str | None, as_json: bool) -> str:
     return SUFFIXES[suffix]
 
 
-def _report(wish: StatedReport, file: PlanFile) -> Report:
+def _report(
+    line: CommandLine,
+    path: str | None,
+    file: PlanFile,
+    asked: Mapping[str, Any],
+    *,
+    method: str,
+    whole: bool,
+) -> Report:
     from dpacct.report.report import Report
 
     node, facts = file.node, file.node.facts
-    asked = {name: wish.typed.get(name) for name in Meaning.parameters}
+    meaning = Meaning.read(
+        {k: v for k, v in line.typed.items() if k in Meaning.parameters}, line.option
+    )
     if file.account is not None:  # an algorithm has its own unit and adjacency
         for name, fixed in (("adjacency", facts.declared), ("unit", facts.unit)):
-            if asked[name] not in (None, str(fixed)):
-                message = f"--{name} must be {fixed} for this algorithm, got {asked[name]}"
+            said = meaning.settings.get(name)
+            if said not in (None, str(fixed)):
+                message = f"--{name} must be {fixed} for this algorithm, got {said}"
                 raise InvalidArgument(message, argument=f"--{name}")
-    node = node.under(asked["adjacency"], unit=asked["unit"] or "")
+    node = node.under(meaning.adjacency, unit=meaning.unit or "")
     facts = node.facts
-    delta = file.delta if wish.delta is None else wish.delta
+    delta = file.delta if asked["delta"] is None else asked["delta"]
     for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", delta)):
         if value is None:
             fixed_by = f"; its sampling needs {facts.fixed}" if facts.fixed else ""
-            line = f"{_MISSING[key]}{fixed_by if key == 'adjacency' else ''})"
-            name = "the plan" if wish.plan_file is None else file_name(wish.plan_file)
-            message = f"{name} has no {key}, without which its numbers say nothing: add the line"
-            raise MissingKey(f"{message} `{line}, or give --{key}", argument=key)
+            wanted = f"{_MISSING[key]}{fixed_by if key == 'adjacency' else ''})"
+            place = "the plan" if path is None else file_name(path)
+            message = f"{place} has no {key}, without which its numbers say nothing: add the line"
+            raise MissingKey(f"{message} `{wanted}, or give --{key}", argument=key)
     assert delta is not None
-    if wish.delta is None and file.epsilon is not None:
+    if asked["delta"] is None and file.epsilon is not None:
         message = "a report states the epsilon at one delta: take `epsilon` out of the plan"
         raise Exclusive(message, argument="epsilon")
-    options = {**wish.typed, "delta": wish.delta, "client": wish.client, "ledger": wish.ledger}
-    options |= {} if wish.method == "auto" else {"method": wish.method}
-    words = [] if wish.plan_file is None else [wish.plan_file]
-    for name, value in options.items():
+    words = [] if path is None else [path]
+    for name, value in {**line.typed, **asked}.items():
         if value is not None:
-            words += [wish.option(name), value if isinstance(value, str) else text(value)]
+            words += [line.option(name), value if isinstance(value, str) else text(value)]
     guarantee, sections = (None, ()) if file.account is None else file.account(delta)
     return Report.of(
         node,
         delta=delta,
         guarantee=guarantee,
         sections=sections[:1],
-        method=wish.method,
+        method=method,
         assumptions=file.assumptions,
-        checks=() if wish.ledger is None else ledger_checks(wish.ledger, node),
+        checks=() if asked["ledger"] is None else ledger_checks(asked["ledger"], node),
         about=file.about,
         appendix=sections[1:],
         command=shlex.join(["dpacct", "report", *words]),
-        whole=not wish.quiet,
+        whole=whole,
     )
 
 

@@ -6,141 +6,176 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import DETAILS, QUIET, Command
-from dpacct.cli.output import Result
+from dpacct.cli.command import DETAILS, QUIET, CommandLine, command, group, option, switch
+from dpacct.cli.target import target
 from dpacct.declare.domain import RATE, Integer, Real, Word
 from dpacct.declare.number import short
-from dpacct.declare.record import Maybe, Parameter, Usage
-from dpacct.declare.words import Target
+from dpacct.declare.record import Usage
 from dpacct.errors import OutsideDomain
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.answer.ask import Question
+    from dpacct.cli.output import Result
     from dpacct.cli.screens import Screen
     from dpacct.shuffling.shuffle import Shuffle
 
 
-class Shuffling(Command):
+@command(
+    "shuffle",
+    group(
+        "Shuffle",
+        option(
+            "--eps0",
+            means="each client's randomiser is E-DP by itself, purely",
+            reads=Real(0, 500, "right"),
+            symbol="E",
+        ),
+        option(
+            "--clients",
+            means="clients whose messages one shuffle mixes",
+            reads=Integer(1, 10**9),
+            symbol="N",
+        ),
+        option(
+            "--mechanism",
+            means="generic: any E-DP randomiser; rr: randomised response",
+            reads=Word("generic", "rr"),
+            symbol="NAME",
+            default="generic",
+        ),
+        option(
+            "--k",
+            means="number of possible answers of rr; default 2",
+            reads=Integer(2, 10**9),
+            symbol="K",
+        ),
+        option(
+            "--rate",
+            means="each client takes part in a round with this probability, in secret",
+            reads=RATE,
+            symbol="Q",
+            default=Fraction(1),
+        ),
+        option(
+            "--rounds",
+            means="rounds, each with fresh coins and a fresh shuffle",
+            reads=Integer(1, 10**9),
+            symbol="R",
+            default=1,
+        ),
+        option(
+            "--gamma",
+            means="refused with an explanation: a Renyi level of the randomiser is not an eps0",
+            reads=Real(0),
+            symbol="G",
+        ),
+    ),
+    target(),
+    group("Output", switch("-q", "--quiet", means=QUIET), switch("--details", means=DETAILS)),
+    examples=(
+        "shuffle --eps0 4 --clients 100000 --delta 1e-6",
+        "shuffle --eps0 4 --clients 100000 --eps 0.1",
+        "shuffle --eps0 1 --clients 1e6 --delta 1e-9 --rounds 100",
+        "shuffle --eps0 2 --mechanism rr --k 16 --clients 10000 --delta 1e-6 --rate 0.1",
+        "shuffle --eps 1 --delta 1e-6 --clients 10000",
+    ),
+)
+def main(
+    line: CommandLine,
+    *,
+    eps0: Fraction | None,
+    clients: int | None,
+    mechanism: str,
+    k: int | None,
+    rate: Fraction,
+    rounds: int,
+    gamma: Fraction | None,
+    epsilon: Fraction | None,
+    delta: Fraction | None,
+    quiet: bool,
+    details: bool,
+) -> Result:
     """Bound the privacy loss of clients whose messages are shuffled.
 
     Give --delta for epsilon, --eps for delta, or both (and no --eps0) for the largest eps0 that meets them.
     The smallest valid bound is the answer, named in its basis; the lower end is what shuffled randomised
     response leaks. Neighbours differ in one client's value.
     """
-
-    heading = "Shuffle"
-    eps0: Parameter[Fraction | None] = Maybe(
-        Real(0, 500, "right"), "each client's randomiser is E-DP by itself, purely", "E"
-    )
-    clients: Parameter[int] = Parameter(
-        Integer(1, 10**9), "clients whose messages one shuffle mixes", "N"
-    )
-    mechanism: Parameter[str] = Parameter(
-        Word("generic", "rr"),
-        "generic: any E-DP randomiser; rr: randomised response",
-        "NAME",
-        default="generic",
-    )
-    k: Parameter[int | None] = Maybe(
-        Integer(2, 10**9), "number of possible answers of rr; default 2", "K"
-    )
-    rate: Parameter[Fraction] = Parameter(
-        RATE,
-        "each client takes part in a round with this probability, in secret",
-        "Q",
-        default=Fraction(1),
-    )
-    rounds: Parameter[int] = Parameter(
-        Integer(1, 10**9), "rounds, each with fresh coins and a fresh shuffle", "R", default=1
-    )
-    gamma: Parameter[Fraction | None] = Maybe(
-        Real(0), "refused with an explanation: a Renyi level of the randomiser is not an eps0", "G"
-    )
-    epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
-    delta: Parameter[Fraction | None] = Target.delta.optional()
-    quiet: Parameter[bool] = QUIET
-    details: Parameter[bool] = DETAILS
-    examples = (
-        "shuffle --eps0 4 --clients 100000 --delta 1e-6",
-        "shuffle --eps0 4 --clients 100000 --eps 0.1",
-        "shuffle --eps0 1 --clients 1e6 --delta 1e-9 --rounds 100",
-        "shuffle --eps0 2 --mechanism rr --k 16 --clients 10000 --delta 1e-6 --rate 0.1",
-        "shuffle --eps 1 --delta 1e-6 --clients 10000",
-    )
-
-    def answer(self) -> Result:
-        """Answer for epsilon, delta or eps0, depending on the target."""
-        if self.gamma is not None:
-            raise OutsideDomain(
-                "--gamma, a Renyi level of the randomiser, cannot be amplified by shuffling: the theorems"
-                " take the largest privacy loss eps0 of a purely eps0-DP randomiser (--eps0), and Gaussian"
-                " noise has none; "
-                "with gamma for eps0 the bound is false (dpacct theorems show udp_fl.lemma2_renyi_level)",
-                argument="--gamma",
-            )
-        if self.k is not None and self.mechanism != "rr":
-            raise Usage("--k is the number of answers of --mechanism rr", argument="--k")
-        epsilon, delta = self.epsilon, self.delta
-        if self.eps0 is None:
-            if epsilon is None or delta is None:
-                message = "--eps0 is missing; without it both --eps and --delta are needed"
-                raise Usage(message, argument="--eps0")
-            from dpacct.answer.answer import leading
-            from dpacct.cli.screens import Screen, target
-            from dpacct.shuffling.local_epsilon import largest_eps0
-
-            answer = largest_eps0(
-                epsilon=epsilon, delta=delta, rounds=self.rounds, **self._shuffle()
-            )
-            said = (
-                "a bound from a theorem: this eps0 meets the target; a larger one may meet it too"
-            )
-            head = f"eps0 {leading(answer, 4)}    for {target(epsilon, delta)}"
-            return self._shown(Screen(answer, head, said))
+    if gamma is not None:
+        raise OutsideDomain(
+            "--gamma, a Renyi level of the randomiser, cannot be amplified by shuffling: the theorems"
+            " take the largest privacy loss eps0 of a purely eps0-DP randomiser (--eps0), and Gaussian"
+            " noise has none; "
+            "with gamma for eps0 the bound is false (dpacct theorems show udp_fl.lemma2_renyi_level)",
+            argument="--gamma",
+        )
+    if clients is None:
+        message = "--clients must be given: clients whose messages one shuffle mixes"
+        raise Usage(message, argument="--clients")
+    if k is not None and mechanism != "rr":
+        raise Usage("--k is the number of answers of --mechanism rr", argument="--k")
+    shuffle: dict[str, Any] = {
+        "clients": clients,
+        "k": (k or 2) if mechanism == "rr" else None,
+        "rate": rate,
+    }
+    if eps0 is None:
+        if epsilon is None or delta is None:
+            message = "--eps0 is missing; without it both --eps and --delta are needed"
+            raise Usage(message, argument="--eps0")
+        screen = _largest(epsilon, delta, rounds, shuffle)
+    elif (delta is None) == (epsilon is None):
+        message = "give either --delta (for epsilon) or --eps (for delta), and not both with --eps0"
+        raise Usage(message, argument="--delta" if delta is None else "--eps")
+    else:
         from dpacct.answer.ask import Delta, Epsilon
 
-        if delta is not None and epsilon is None:
-            return self._answered(self.eps0, Epsilon(delta))
-        if epsilon is not None and delta is None:
-            return self._answered(self.eps0, Delta(epsilon))
-        message = "give either --delta (for epsilon) or --eps (for delta)"
-        missing = "--delta" if delta is None else "--eps"
-        raise Usage(f"{message}, and not both with --eps0", argument=missing)
+        question = Delta(epsilon) if delta is None else Epsilon(delta)
+        screen = _answered(eps0, question, rounds, shuffle, every=line.json or details)
+    return _shown(screen, clients, rounds, rate, eps0).result(details)
 
-    def _shuffle(self) -> dict[str, Any]:
-        """The parameters of the shuffle other than eps0."""
-        answers = None if self.mechanism != "rr" else self.k or 2
-        return {"clients": self.clients, "k": answers, "rate": self.rate}
 
-    def _answered(self, eps0: Fraction, question: Question) -> Result:
-        from dpacct.answer.ask import ask
-        from dpacct.cli.screens import of_answer
-        from dpacct.shuffling.shuffle import Shuffle
+def _largest(epsilon: Fraction, delta: Fraction, rounds: int, shuffle: dict[str, Any]) -> Screen:
+    from dpacct.answer.answer import leading
+    from dpacct.cli.screens import Screen, target
+    from dpacct.shuffling.local_epsilon import largest_eps0
 
-        shuffle = Shuffle(eps0=eps0, **self._shuffle())
-        # the first screen of one shuffle shows no other bound: they take as long as the answer
-        if self.rounds == 1 and not (self.as_json or self.details):
-            answer = ask(question, shuffle)
-        else:
-            answer, *others = _asked(shuffle, self.rounds, question)
-            answer = replace(answer, alternatives=tuple(others))
-        return self._shown(of_answer(answer, question.settings))
+    answer = largest_eps0(epsilon=epsilon, delta=delta, rounds=rounds, **shuffle)
+    said = "a bound from a theorem: this eps0 meets the target; a larger one may meet it too"
+    return Screen(answer, f"eps0 {leading(answer, 4)}    for {target(epsilon, delta)}", said)
 
-    def _shown(self, screen: Screen) -> Result:
-        from dpacct.cli.screens import alternatives
 
-        answer = screen.answer
-        times = f"{self.rounds:,} rounds of a" if self.rounds > 1 else "a"
-        size = "that epsilon" if self.eps0 is None else f"epsilon {short(self.eps0)}"
-        coin = "" if self.rate == 1 else f", each in a round with probability {short(self.rate)}"
-        return replace(
-            screen,
-            plan=f"{times} shuffle of the messages of {self.clients:,} clients{coin},"
-            f" each of {size} by itself",
-            trust=[assumption.text for assumption in answer.assumptions],
-            details=alternatives(answer, "other bounds"),
-        ).result(self.details)
+def _answered(
+    eps0: Fraction, question: Question, rounds: int, shuffle: dict[str, Any], *, every: bool
+) -> Screen:
+    from dpacct.answer.ask import ask
+    from dpacct.cli.screens import of_answer
+    from dpacct.shuffling.shuffle import Shuffle
+
+    plan = Shuffle(eps0=eps0, **shuffle)
+    # the first screen of one shuffle shows no other bound: they take as long as the answer
+    if rounds == 1 and not every:
+        return of_answer(ask(question, plan), question.settings)
+    answer, *others = _asked(plan, rounds, question)
+    return of_answer(replace(answer, alternatives=tuple(others)), question.settings)
+
+
+def _shown(
+    screen: Screen, clients: int, rounds: int, rate: Fraction, eps0: Fraction | None
+) -> Screen:
+    from dpacct.cli.screens import alternatives
+
+    answer = screen.answer
+    times = f"{rounds:,} rounds of a" if rounds > 1 else "a"
+    size = "that epsilon" if eps0 is None else f"epsilon {short(eps0)}"
+    coin = "" if rate == 1 else f", each in a round with probability {short(rate)}"
+    return replace(
+        screen,
+        plan=f"{times} shuffle of the messages of {clients:,} clients{coin}, each of {size} by itself",
+        trust=[assumption.text for assumption in answer.assumptions],
+        details=alternatives(answer, "other bounds"),
+    )
 
 
 def _asked(shuffle: Shuffle, rounds: int, question: Question) -> tuple[Answer, ...]:

@@ -6,53 +6,51 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.cli.command import AskedOfPlan
-from dpacct.cli.output import Result
-from dpacct.declare.record import Parameter
-from dpacct.declare.words import Target
+from dpacct.cli.asking import ANSWERING, PROVING, answered, asked, quickly
+from dpacct.cli.command import CommandLine, command, plan
+from dpacct.cli.target import both, target
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.cli.words import StatedPlan
+    from dpacct.cli.output import Result
+    from dpacct.cli.plan_file import StatedPlan
 
 
-class StepsCommand(AskedOfPlan):
+@command(
+    "steps",
+    plan(steps=False),
+    target(),
+    ANSWERING,
+    PROVING,
+    examples=(
+        "steps --noise-multiplier 1.1 --rate 0.01 --eps 2 --delta 1e-5",
+        "steps --noise-multiplier 1 --batch-size 512 --dataset-size 50000 --eps 8 --delta 1e-5",
+        "steps --noise-multiplier 20 --eps 1 --delta 1e-6 --quiet",
+    ),
+)
+def main(line: CommandLine, epsilon: Fraction | None, delta: Fraction | None) -> Result:
     """Compute the most steps that stay within (epsilon, delta).
 
     The number printed is rounded down, so that many steps fit the budget.
     """
+    from dpacct.answer.ask import BoundaryQuestion
+    from dpacct.cli.screens import of_steps
+    from dpacct.plan.words import phrase
 
-    without = frozenset(("steps", "epochs"))
-    epsilon: Parameter[Fraction] = Target.epsilon
-    delta: Parameter[Fraction] = Target.delta
-    examples = (
-        "steps --noise-multiplier 1.1 --rate 0.01 --eps 2 --delta 1e-5",
-        "steps --noise-multiplier 1 --batch-size 512 --dataset-size 50000 --eps 8 --delta 1e-5",
-        "steps --noise-multiplier 20 --eps 1 --delta 1e-6 --quiet",
+    stated, goal = line.stated(), both(line, epsilon, delta)
+    release = stated.release()
+    question = BoundaryQuestion(epsilon=goal.epsilon, delta=goal.delta, name="steps", whole=True)
+    answer = asked(
+        line, question, lambda count: stated.repeated(release, int(count)), beside=line.json
     )
+    rate = stated.steps.share(line.option)
+    if rate is not None:
+        answer = replace(answer, extra={**answer.extra, "epochs": float(int(answer) * rate)})
+    step = phrase(stated.repeated(release, 1)).removeprefix("1 step of ")
 
-    def answer(self) -> Result:
-        """The most steps within the target."""
-        from dpacct.answer.ask import BoundaryQuestion
-        from dpacct.cli.screens import of_steps
-        from dpacct.plan.words import phrase
+    def again(other: StatedPlan) -> Answer | None:
+        one = other.release()
+        return quickly(line, question, lambda count: other.repeated(one, int(count)))
 
-        stated = self.stated()
-        release = stated.release()
-        question = BoundaryQuestion(
-            epsilon=self.epsilon, delta=self.delta, name="steps", whole=True
-        )
-        answer = self.ask(
-            question, lambda count: stated.repeated(release, int(count)), beside=self.as_json
-        )
-        rate = stated.steps.share(self.option)
-        if rate is not None:
-            answer = replace(answer, extra={**answer.extra, "epochs": float(int(answer) * rate)})
-        step = phrase(stated.repeated(release, 1)).removeprefix("1 step of ")
-        screen = of_steps(answer, self.epsilon, self.delta, step)
-
-        def again(other: StatedPlan) -> Answer:
-            step = other.release()
-            return self.quickly(question, lambda count: other.repeated(step, int(count)))
-
-        return self.answered(screen, stated, again, steps=int(answer))
+    screen = of_steps(answer, goal.epsilon, goal.delta, step)
+    return answered(line, screen, stated, again, steps=int(answer))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import Command
+from dpacct.cli.command import CommandLine, argument, command, group, option, switch
 from dpacct.cli.output import Result
 from dpacct.declare.domain import Text, Word
 from dpacct.declare.number import down, up
-from dpacct.declare.record import Maybe, Parameter, Switch, aligned
+from dpacct.declare.record import aligned
 
 if TYPE_CHECKING:
     from dpacct.papers.tables import Cell
@@ -17,53 +17,60 @@ if TYPE_CHECKING:
 HEADER = ("paper", "table", "cell", "quantity", "printed", "computed", "matches", "truth", "note")
 
 
-class Tables(Command):
+@command(
+    "tables",
+    group(
+        "What is computed",
+        argument("paper", "[PAPER]", Text(), required=False),
+        switch(
+            "--truth/--no-truth",
+            means="also compute the exact two-sided value of what the paper ran",
+            default=True,
+        ),
+    ),
+    group(
+        "Output",
+        option(
+            "--format",
+            "style",
+            means="text, or a Markdown table",
+            reads=Word("text", "markdown"),
+            default="text",
+        ),
+        switch("--markdown", means="the same as --format markdown"),
+    ),
+    examples=("tables dp_fed_ls --no-truth", "tables dp_fed_ls --no-truth --markdown"),
+)
+def main(line: CommandLine, paper: str | None, truth: bool, style: str, markdown: bool) -> Result:
     """Recompute every printed number that a calculator can produce.
 
     Beside what is printed stands what comes out under the conventions that reproduce the table, the
     exact two-sided truth, and the reason where they differ.
     """
+    from dpacct.papers.tables import cells
 
-    heading = "Output"
-    headings = dict.fromkeys(("truth",), "What is computed")
-    paper: Parameter[str | None] = Maybe(Text(), "whose tables", "[PAPER]", kw_only=False)
-    truth: Parameter[bool] = Switch(
-        "also compute the exact two-sided value of what the paper ran", default=True
-    )
-    style: Parameter[str] = Parameter(
-        Word("text", "markdown"), "text, or a Markdown table", default="text", alias="format"
-    )
-    markdown: Parameter[bool] = Switch("the same as --format markdown")
-    examples = (
-        "tables dp_fed_ls --no-truth",
-        "tables dp_fed_ls --no-truth --markdown",
-    )
+    rows = [
+        TableRow(cell, cell.computed(), cell.exact() if truth else None) for cell in cells(paper)
+    ]
+    as_markdown = markdown or style == "markdown"
+    return Result(lambda: [_json(row) for row in rows], lambda: _lines(rows, as_markdown))
 
-    def answer(self) -> Result:
-        """Compute every cell."""
-        from dpacct.papers.tables import cells
 
-        rows = [
-            TableRow(cell, cell.computed(), cell.exact() if self.truth else None)
-            for cell in cells(self.paper)
-        ]
-        return Result(lambda: [_json(row) for row in rows], lambda: self._lines(rows))
-
-    def _lines(self, rows: list[TableRow]) -> list[str]:
-        texts = [_text(row) for row in rows]
-        if self.markdown or self.style == "markdown":
-            lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
-            return [*lines, *("| " + " | ".join(row) + " |" for row in texts)]
-        matched = sum(row.matches for row in rows)
-        notes = list(dict.fromkeys(row.cell.note for row in rows if row.cell.note))
-        numbered = [(*row[:-1], str(notes.index(row[-1]) + 1) if row[-1] else "") for row in texts]
-        plural = "s" if len(rows) != 1 else ""
-        return [
-            *aligned(HEADER, numbered, indent=0),
-            "",
-            f"{matched} of {len(rows)} number{plural} come out as printed",
-            *(f"note {index}: {text}" for index, text in enumerate(notes, 1)),
-        ]
+def _lines(rows: list[TableRow], markdown: bool) -> list[str]:
+    texts = [_text(row) for row in rows]
+    if markdown:
+        lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
+        return [*lines, *("| " + " | ".join(row) + " |" for row in texts)]
+    matched = sum(row.matches for row in rows)
+    notes = list(dict.fromkeys(row.cell.note for row in rows if row.cell.note))
+    numbered = [(*row[:-1], str(notes.index(row[-1]) + 1) if row[-1] else "") for row in texts]
+    plural = "s" if len(rows) != 1 else ""
+    return [
+        *aligned(HEADER, numbered, indent=0),
+        "",
+        f"{matched} of {len(rows)} number{plural} come out as printed",
+        *(f"note {index}: {text}" for index, text in enumerate(notes, 1)),
+    ]
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import Command, Suggested
+from dpacct.cli.command import CommandLine, argument, command, group, switch
 from dpacct.cli.output import Result
-from dpacct.declare.domain import Real, one_of
+from dpacct.declare.domain import Real, Text, one_of
 from dpacct.declare.number import shown
-from dpacct.declare.record import Parameter, Several, Switch, Usage
+from dpacct.declare.record import Usage
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -28,14 +28,31 @@ _WANTS = {
 }
 
 
-def known_names() -> tuple[str, ...]:
-    """Every paper and every statement."""
-    from dpacct.papers.registry import ids, papers
-
-    return (*papers(), *ids())
-
-
-class Theorems(Command):
+@command(
+    "theorems",
+    group(
+        "Evaluation",
+        argument(
+            "words",
+            "[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ...]",
+            Text(),
+            many=True,
+        ),
+        switch(
+            "--as-printed",
+            means="evaluate a refuted statement all the same, exactly as the paper prints it",
+        ),
+    ),
+    examples=(
+        "theorems",
+        "theorems list UDP-FL",
+        'theorems search "Lemma 2"',
+        "theorems show dp_fed_ls.lemma2",
+        "theorems eval dp_fed_ls.lemma2 tau=0.05 nu2=1 alpha=2",
+        "theorems eval dp_fed_ls.lemma1 alpha=8 rho=1 delta=1e-5 --json",
+    ),
+)
+def main(line: CommandLine, words: tuple[str, ...], as_printed: bool) -> Result:
     """List, find, show or evaluate the statements of the papers.
 
     Every lemma, theorem and constant is there as printed, with its domain, its verdict, its
@@ -43,42 +60,19 @@ class Theorems(Command):
     number, its authors or the file of its text; `search` takes what the PDF prints. `eval` refuses arguments
     outside the hypotheses (exit code 3), and a refuted statement unless --as-printed is given.
     """
-
-    heading = "Evaluation"
-    words: Parameter[tuple[str, ...]] = Several(
-        Suggested(lambda: (*ACTIONS, *known_names())),
-        "what to do",
-        "[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ...]",
-        default=(),
-        kw_only=False,
-    )
-    as_printed: Parameter[bool] = Switch(
-        "evaluate a refuted statement all the same, exactly as the paper prints it"
-    )
-    examples = (
-        "theorems",
-        "theorems list UDP-FL",
-        'theorems search "Lemma 2"',
-        "theorems show dp_fed_ls.lemma2",
-        "theorems eval dp_fed_ls.lemma2 tau=0.05 nu2=1 alpha=2",
-        "theorems eval dp_fed_ls.lemma1 alpha=8 rho=1 delta=1e-5 --json",
-    )
-
-    def answer(self) -> Result:
-        """List, show or evaluate, as the action says."""
-        action, rest = (self.words[0], self.words[1:]) if self.words else ("list", ())
-        if action == "list":
-            return _list(rest)
-        if action == "show" and rest:
-            return _show(" ".join(rest))
-        if action == "search" and rest:
-            return _search(" ".join(rest))
-        if action == "eval" and rest:
-            return _evaluate(rest[0], rest[1:], self.as_printed)
-        if action in _WANTS:
-            raise Usage(f"theorems {action} needs {_WANTS[action]} after it", argument=action)
-        message = f"theorems has the actions {one_of(ACTIONS)}, got {shown(action)}"
-        raise Usage(message, argument="WORDS")
+    action, *rest = words or ("list",)
+    if action == "list":
+        return _list(tuple(rest))
+    if action == "show" and rest:
+        return _show(" ".join(rest))
+    if action == "search" and rest:
+        return _search(" ".join(rest))
+    if action == "eval" and rest:
+        return _evaluate(rest[0], tuple(rest[1:]), as_printed)
+    if action in _WANTS:
+        raise Usage(f"theorems {action} needs {_WANTS[action]} after it", argument=action)
+    message = f"theorems has the actions {one_of(ACTIONS)}, got {shown(action)}"
+    raise Usage(message, argument="WORDS")
 
 
 def summary(statement: Statement) -> dict[str, Any]:
@@ -109,9 +103,9 @@ def _list(names: tuple[str, ...]) -> Result:
     def lines() -> list[str]:
         wide = max((len(s.id) for s in chosen), default=0)
         listed: list[str] = []
-        for paper, group in groupby(chosen, key=lambda s: s.paper):
+        for paper, listing in groupby(chosen, key=lambda s: s.paper):
             listed += ["", f"{papers()[paper].short}: {papers()[paper].title}"]
-            listed += [f"  {s.id:{wide}}  {s.verdict:20}  {s.locus}: {s.claim}" for s in group]
+            listed += [f"  {s.id:{wide}}  {s.verdict:20}  {s.locus}: {s.claim}" for s in listing]
         return _cut(listed[1:])
 
     return Result(lambda: [summary(s) for s in chosen], lines)

@@ -10,20 +10,65 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpacct.cli.command import QUIET, Command, File, Suggested
-from dpacct.cli.commands.theorems import known_names
+from dpacct.cli.command import QUIET, CommandLine, argument, command, group, option, switch
 from dpacct.cli.output import ExitStatus, Result, note
 from dpacct.cli.progress import span
-from dpacct.declare.domain import SEED, STEPS
+from dpacct.declare.domain import SEED, STEPS, Text
 from dpacct.declare.number import down, up
-from dpacct.declare.record import Maybe, Parameter, Several, Switch, Usage
+from dpacct.declare.record import Usage
 from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from dpacct.papers.verify import VerifyReport
 
 
-class Verify(Command):
+@command(
+    "verify",
+    group(
+        "Target",
+        argument("names", "[ID | PAPER] ...", Text(), many=True),
+        option(
+            "--certificate",
+            means="a certificate that eps, delta, noise or steps wrote",
+            reads=Text(),
+            symbol="FILE",
+        ),
+        switch(
+            "--independent",
+            means="check by two nested integrals, which share neither search nor rules with the proof",
+        ),
+    ),
+    group(
+        "Search",
+        option(
+            "--draws",
+            means="points to try for each statement; each has its own default",
+            reads=STEPS,
+            symbol="N",
+        ),
+        option(
+            "--seed", means="the same seed tries the same points", reads=SEED, symbol="S", default=0
+        ),
+    ),
+    group("Output", switch("-q", "--quiet", means=QUIET)),
+    examples=(
+        "verify dp_fed_ls.lemma2 --draws 100",
+        "verify canonne2020 --draws 50 --json",
+        "verify --certificate out.json",
+        "verify --certificate out.json --json",
+        "verify --certificate out.json --independent",
+    ),
+)
+def main(
+    line: CommandLine,
+    names: tuple[str, ...],
+    *,
+    certificate: str | None,
+    independent: bool,
+    draws: int | None,
+    seed: int,
+    quiet: bool,
+) -> Result:
     """Search the statements of the papers for counter-examples, or prove a certificate again.
 
     Each statement is compared with a truth that shares no formula with it, over its whole domain and
@@ -36,131 +81,110 @@ class Verify(Command):
     instead, which an auditor can read in an afternoon, on every claim that one line carries. Exits with 8
     if a claim does not hold.
     """
+    if certificate is None:
+        if independent:
+            raise Usage("--independent needs --certificate", argument="--independent")
+        return _searched(line, names, draws, seed, quiet)
+    if names:
+        raise Usage("--certificate stands alone; leave the names out", argument="--certificate")
+    return _checked(line, certificate, independent)
 
-    heading = "Search"
-    headings = dict.fromkeys(("certificate", "independent"), "Target")
-    names: Parameter[tuple[str, ...]] = Several(
-        Suggested(known_names), "ids or papers", "[ID | PAPER] ...", default=(), kw_only=False
-    )
-    draws: Parameter[int | None] = Maybe(
-        STEPS, "points to try for each statement; each has its own default", "N"
-    )
-    seed: Parameter[int] = Parameter(SEED, "the same seed tries the same points", "S", default=0)
-    certificate: Parameter[str | None] = Maybe(
-        File(), "a certificate that eps, delta, noise or steps wrote", "FILE"
-    )
-    independent: Parameter[bool] = Switch(
-        "check by two nested integrals, which share neither search nor rules with the proof"
-    )
-    quiet: Parameter[bool] = QUIET
-    examples = (
-        "verify dp_fed_ls.lemma2 --draws 100",
-        "verify canonne2020 --draws 50 --json",
-        "verify --certificate out.json",
-        "verify --certificate out.json --json",
-        "verify --certificate out.json --independent",
-    )
 
-    def answer(self) -> Result:
-        """Search, or check."""
-        certificate = self.certificate
-        if certificate is None:
-            if self.independent:
-                raise Usage("--independent needs --certificate", argument="--independent")
-            return self._searched()
-        if self.names:
-            raise Usage("--certificate stands alone; leave the names out", argument="--certificate")
-        from dpacct.plan.certified import Certificate
-        from dpacct.proof.check import about, check
+def _checked(line: CommandLine, certificate: str, independent: bool) -> Result:
+    """Every claim of a certificate, proved again."""
+    from dpacct.plan.certified import Certificate
+    from dpacct.proof.check import about, check
 
-        try:
-            parsed = Certificate.read(certificate).contents
-        except InvalidArgument as error:
-            raise Usage(f"--{error.message}", argument="--certificate") from error
-        statements = check(parsed, independent=self.independent, tell=self._points())
-        holds = all(fine for _, fine in statements)
-        body = {
-            "certificate": certificate,
-            **{key: parsed[key] for key in ("quantity", "lower", "upper")},
-            "about": about(parsed),
-            "holds": holds,
-            "claims": [{"claim": claim, "holds": fine} for claim, fine in statements],
-        }
+    try:
+        parsed = Certificate.read(certificate).contents
+    except InvalidArgument as error:
+        raise Usage(f"--{error.message}", argument="--certificate") from error
+    statements = check(parsed, independent=independent, tell=_points(line))
+    holds = all(fine for _, fine in statements)
+    body = {
+        "certificate": certificate,
+        **{key: parsed[key] for key in ("quantity", "lower", "upper")},
+        "about": about(parsed),
+        "holds": holds,
+        "claims": [{"claim": claim, "holds": fine} for claim, fine in statements],
+    }
 
-        def lines() -> Iterator[str]:
-            first, *others = about(parsed)
-            yield f"{first}: {'proven' if holds else 'not proven'}"
-            yield from (f"  {line}" for line in others)
-            yield from (f"  {'holds' if fine else 'FAILS'}: {claim}" for claim, fine in statements)
+    def lines() -> Iterator[str]:
+        first, *others = about(parsed)
+        yield f"{first}: {'proven' if holds else 'not proven'}"
+        yield from (f"  {each}" for each in others)
+        yield from (f"  {'holds' if fine else 'FAILS'}: {claim}" for claim, fine in statements)
 
-        def quiet() -> Iterator[str]:
-            return (line for line in lines() if not line.startswith("  "))
+    def quiet() -> Iterator[str]:
+        return (each for each in lines() if not each.startswith("  "))
 
-        wrong = f"error: {certificate[:80]!r} proves nothing: a claim does not hold."
-        if holds or self.as_json:
-            return Result(lambda: body, lines, quiet, status=0 if holds else ExitStatus.WITHHELD)
-        return Result(lambda: body, lines, quiet, notes=[wrong], status=ExitStatus.WITHHELD)
+    wrong = f"error: {certificate[:80]!r} proves nothing: a claim does not hold."
+    status = 0 if holds else ExitStatus.WITHHELD
+    notes = [] if holds or line.json else [wrong]
+    return Result(lambda: body, lines, quiet, notes=notes, status=status)
 
-    def _points(self) -> Callable[[int], None]:
-        """A listener to the points of the outer integral; from the most that there are follows a time."""
-        started, points = time.monotonic(), count(1)
 
-        def tell(most: int) -> None:
-            done = next(points)
-            longest = span((time.monotonic() - started) / done * most)
-            self.tell(f"{done:,} points of the outer integral, at most {most:,} ({longest})")
+def _points(line: CommandLine) -> Callable[[int], None]:
+    """A listener to the points of the outer integral; from the most that there are follows a time."""
+    started, points = time.monotonic(), count(1)
 
-        return tell
+    def tell(most: int) -> None:
+        done = next(points)
+        longest = span((time.monotonic() - started) / done * most)
+        line.tell(f"{done:,} points of the outer integral, at most {most:,} ({longest})")
 
-    def _searched(self) -> Result:
-        """Every statement of these ids or papers (all, where none is named), examined.
+    return tell
 
-        The code is that of a counter-example where something contradicts the registry, else that of
-        nothing judged where an oracle could judge no point, or nothing at all was checked.
-        """
-        from dpacct.papers.registry import UnknownName, select
-        from dpacct.papers.verify import examine
 
-        started = time.monotonic()
-        reports: list[VerifyReport] = []
-        try:
-            chosen = select(self.names)
-        except UnknownName as error:
-            files = [name for name in self.names if os.path.isfile(name)]
-            if not files:
-                raise
-            message = (
-                f"{error.message}; to check a certificate, put --certificate before {files[0]!r}"
-            )
-            raise UnknownName(message, error.candidates) from error
-        for index, statement in enumerate(chosen, 1):
-            report = examine(statement, draws=self.draws, seed=self.seed)
-            reports.append(report)
-            self.tell(f"{index} of {len(chosen)} statements, {statement.id}")
-            if self.as_json and not self.quiet:
-                note(f"{index}/{len(chosen)} {statement.id}")
-            elif not self.as_json and (report.surprising or not self.quiet):
-                click.echo("\n  ".join([_line(report), *report.problems]))
-        surprising = [r.statement.id for r in reports if r.surprising]
-        unjudged = [r.statement.id for r in reports if r.unjudged]
-        seconds = time.monotonic() - started
+def _searched(
+    line: CommandLine, names: tuple[str, ...], draws: int | None, seed: int, quiet: bool
+) -> Result:
+    """Every statement of these ids or papers (all, where none is named), examined.
 
-        def lines() -> list[str]:
-            return [f"{_summed(len(chosen), surprising, unjudged)} ({seconds:.0f} s)"]
+    The code is that of a counter-example where something contradicts the registry, else that of
+    nothing judged where an oracle could judge no point, or nothing at all was checked.
+    """
+    from dpacct.papers.registry import UnknownName, select
+    from dpacct.papers.verify import examine
 
-        body = {
-            "seed": self.seed,
-            "entries": [_json(report) for report in reports],
-            "surprises": len(surprising),
-            "not_judged": unjudged,
-            "seconds": seconds,
-        }
-        status = ExitStatus.OK
-        if surprising:
-            status = ExitStatus.COUNTER_EXAMPLE
-        elif unjudged or not any(report.checked for report in reports):
-            status = ExitStatus.NOT_JUDGED
-        return Result(lambda: body, lines, lines, status=status)
+    started = time.monotonic()
+    reports: list[VerifyReport] = []
+    try:
+        chosen = select(names)
+    except UnknownName as error:
+        files = [name for name in names if os.path.isfile(name)]
+        if not files:
+            raise
+        message = f"{error.message}; to check a certificate, put --certificate before {files[0]!r}"
+        raise UnknownName(message, error.candidates) from error
+    for index, statement in enumerate(chosen, 1):
+        report = examine(statement, draws=draws, seed=seed)
+        reports.append(report)
+        line.tell(f"{index} of {len(chosen)} statements, {statement.id}")
+        if line.json and not quiet:
+            note(f"{index}/{len(chosen)} {statement.id}")
+        elif not line.json and (report.surprising or not quiet):
+            click.echo("\n  ".join([_line(report), *report.problems]))
+    surprising = [r.statement.id for r in reports if r.surprising]
+    unjudged = [r.statement.id for r in reports if r.unjudged]
+    seconds = time.monotonic() - started
+
+    def lines() -> list[str]:
+        return [f"{_summed(len(chosen), surprising, unjudged)} ({seconds:.0f} s)"]
+
+    body = {
+        "seed": seed,
+        "entries": [_json(report) for report in reports],
+        "surprises": len(surprising),
+        "not_judged": unjudged,
+        "seconds": seconds,
+    }
+    status = ExitStatus.OK
+    if surprising:
+        status = ExitStatus.COUNTER_EXAMPLE
+    elif unjudged or not any(report.checked for report in reports):
+        status = ExitStatus.NOT_JUDGED
+    return Result(lambda: body, lines, lines, status=status)
 
 
 def _summed(count: int, surprising: Sequence[str], unjudged: Sequence[str]) -> str:

@@ -21,6 +21,7 @@ expectation over g, which makes it larger: (f_a (x) g)(x), with (x) the composit
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -195,6 +196,11 @@ class BestStrategy(LossDistribution):
 
     eta: float = 0.0
     steps: int = 1
+
+    @property
+    def stated_profile(self) -> Callable[[Floats], Floats] | None:
+        """The larger delta of both strategies: no one is the best at every epsilon."""
+        return lambda epsilons: self.profile(epsilons)[0]
 
     def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
         """Return the larger of both strategies' deltas at each epsilon, and this strategy's slope."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpacct.answer.calibration import calibrate
 from dpacct.declare.domain import DELTA
-from dpacct.declare.number import compared_to, down, listed, ln, more_or_less, near, up
+from dpacct.declare.number import down, listed, ln, near, up
 from dpacct.errors import DpacctError, NotCertified, OutsideDomain, Unreachable, Unsupported
 from dpacct.mechanisms.laws import knots
 from dpacct.plan.node import resolve_adjacency
@@ -614,3 +614,41 @@ def audit_chart(audit: Audit) -> Chart:
         saved=None if audit.plan is None else audit.plan.to_dict(),
         square=True,
     )
+
+
+# --- differences in words
+
+
+def percent(share: float) -> str:
+    """The size of a share in per cent, two digits.
+
+    >>> percent(0.12953), percent(-0.0241), percent(1.4), percent(2e-6)
+    ('13 %', '2.4 %', '140 %', '0.0002 %')
+    """
+    return f"{near(100 * abs(share), 2)} %"
+
+
+def more_or_less(share: float) -> str:
+    """A relative difference in words: "13 % more".
+
+    >>> more_or_less(0.12953), more_or_less(-0.0241), more_or_less(0.0), more_or_less(7.0)
+    ('13 % more', '2.4 % less', 'the same', '8 times as much')
+    """
+    if abs(share) < 5e-7:
+        return "the same"
+    if share >= 4:
+        return f"{near(1 + share, 2)} times as much"
+    return f"{percent(share)} {'more' if share > 0 else 'less'}"
+
+
+def compared_to(share: float) -> str:
+    """A relative difference in words, before what it is compared with.
+
+    >>> compared_to(0.12953), compared_to(0.0), compared_to(7.0)
+    ('13 % more than', 'as much as', '8 times')
+    """
+    difference = more_or_less(share)
+    if difference == "the same":
+        return "as much as"
+    times, as_much, _ = difference.partition(" as much")
+    return times if as_much else f"{difference} than"

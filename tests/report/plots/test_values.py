@@ -11,10 +11,19 @@ from hypothesis import strategies as st
 from mpmath import exp, mp, mpf, ncdf
 
 import dpacct as dp
-from dpacct.declare.number import compared_to, more_or_less, percent
 from dpacct.report.plots.chart import Axis, Chart, Line, Scale
 from dpacct.report.plots.draw import draw
-from dpacct.report.plots.kinds import gap, profile, rdp, steps, tradeoff, usual_end
+from dpacct.report.plots.kinds import (
+    compared_to,
+    gap,
+    more_or_less,
+    percent,
+    profile,
+    rdp,
+    steps,
+    tradeoff,
+    usual_end,
+)
 from dpacct.report.plots.terminal import text_plot
 from tests.report.plots.charts import KINDS, RUN, STEP, chart, with_noise
 

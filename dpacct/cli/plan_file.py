@@ -1,4 +1,4 @@
-"""A plan as words, the same for the flags of a command and the keys of a file; and files in TOML."""
+"""A plan as words, the same for the options of a command and the keys of a file; and files in TOML."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from operator import add
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpacct.declare.domain import PURE_DELTA, Word, did_you_mean, one_of
+from dpacct.declare.domain import EPSILON, PURE_DELTA, Word, did_you_mean, one_of
 from dpacct.declare.number import text as exact_text
-from dpacct.declare.record import Call, Exclusive, Maybe, Parameter, Record, Usage
-from dpacct.declare.words import Meaning, Steps, Target
+from dpacct.declare.record import Call, Exclusive, Parameter, Record, Usage
+from dpacct.declare.words import Meaning, Steps
 from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -133,8 +133,8 @@ def texts(
     A parameter may go by any of its spellings. `others` are further keys, each with the parameter that
     it spells, or "" where somebody else reads it.
     """
-    spelled = {also: name for name, each in parameters.items() for also in (name, *each.also)}
-    spelled |= others or {}
+    spelled = {also: name for also, name in ALIASES.items() if name in parameters}
+    spelled |= {name: name for name in parameters} | dict(others or {})
     check_keys(table, spelled, place)
     typed: dict[str, str] = {}
     for key in table:
@@ -146,8 +146,9 @@ def texts(
     return said, lambda name: typed.get(name, name)
 
 
+ALIASES = {"sample_rate": "rate", "rounds": "steps"}
+"""Further spellings of keys."""
 MAX_DEPTH = 20
-_ALSO = {"normal": "gaussian"}
 _PLAIN = r"[+-]?(\d[\d_]*(?:\.[\d_]*)?|\.\d+)([eE][+-]?\d+)?"
 
 
@@ -250,7 +251,7 @@ class StatedPlan(NamedTuple):
         return self.repeated(self.release(**sought))
 
     def two_readings(
-        self, adjacency: Adjacency, ask: Callable[[StatedPlan], Answer] | None = None
+        self, adjacency: Adjacency, ask: Callable[[StatedPlan], Answer | None] | None = None
     ) -> list[str]:
         """A note where the noise was given over the sensitivity, which is two clips here.
 
@@ -287,11 +288,12 @@ def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -
     if seeks_noise:
         ways = [way.split() for way in (kind.ways or " ".join(kind.parameters)).split("|")]
         beside = {name.rstrip("?") for way in ways if kind.sought in way for name in way}
-        clip = noise.get("clip")
+        if "clip" in noise:
+            clip = kind.parameters["clip"].check(call("clip"), noise["clip"])
         noise = {key: value for key, value in noise.items() if key in beside}
         noise = {key: kind.parameters[key].domain.check(call(key), noise[key]) for key in noise}
     else:
-        _ = kind.read(noise, call)
+        kind.read(noise, (lambda name: call("zcdp")) if "zcdp" in words else call)
     who = sampler(steps, call)
     if who is not None and who.unit is not None and meaning.unit is None:
         meaning = meaning.but(unit=str(who.unit))
@@ -304,9 +306,14 @@ def _noise(
     """The mechanism that is named, else the one that the noise is of, else the Gaussian; and its noise."""
     keys = uses(*mechanisms.values())
     noise = {key: words[key] for key in keys if words.get(key) is not None}
+    if "zcdp" in words:
+        if other := next(iter({"mechanism": 0, **noise}.keys() & words.keys()), ""):
+            message = f"{call('zcdp')} is a release of its own: leave out {call(other)}"
+            raise Exclusive(message, argument=call("zcdp"))
+        return kinds()["zcdp"], {"rho": words["zcdp"]}
     fitting = [kind for kind in mechanisms.values() if noise.keys() <= kind.parameters.keys()]
     if "mechanism" in words:
-        domain = Word(*mechanisms, also=_ALSO)
+        domain = Word(*mechanisms)
         kind = mechanisms[domain.check(call("mechanism"), words["mechanism"])]
     elif len(fitting) < 2 or fitting[0].kind == "gaussian":
         kind = fitting[0] if fitting else mechanisms["gaussian"]
@@ -403,8 +410,8 @@ def read_plan(path: str) -> PlanFile:
 class QuestionWords(Record):
     """The question in a plan file."""
 
-    epsilon: Parameter[Fraction | None] = Target.epsilon.optional()
-    delta: Parameter[Fraction | None] = Maybe(PURE_DELTA, "delta to ask about")
+    epsilon: Parameter[Fraction | None] = Parameter(EPSILON, "epsilon to ask about", default=None)
+    delta: Parameter[Fraction | None] = Parameter(PURE_DELTA, "delta to ask about", default=None)
 
 
 _BESIDE = ("step", "plan", "assumptions", "report")
@@ -492,7 +499,7 @@ def written(words: Mapping[str, Any]) -> str:
         text = exact_text(value) if isinstance(value, Fraction) else str(value)
         return f"{key} = {text if re.fullmatch(_PLAIN, text, re.ASCII) else as_toml(text)}"
 
-    top = (*Target.parameters, *Meaning.parameters)
+    top = (*QuestionWords.parameters, *Meaning.parameters)
     steps = ("mechanism", *uses(*noises().values()), *Steps.parameters)
     head = [line(key) for key in top if key in words]
     return "\n".join([*head, "", "[[step]]", *(line(key) for key in steps if key in words)]) + "\n"
