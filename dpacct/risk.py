@@ -23,7 +23,7 @@ from dpacct.answer import Answer
 from dpacct.citations import BAYES, RECONSTRUCTION, TRADEOFF
 from dpacct.declare.domain import Real
 from dpacct.declare.number import Number, up
-from dpacct.declare.record import card
+from dpacct.display import card
 from dpacct.errors import Unreachable
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.vocabulary import Side, Strength

@@ -6,6 +6,7 @@ from dpacct.declare.domain import POSITIVE, RATE, Real
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.opaque import ZCDP, ApproxDP, PureDP
+from dpacct.papers.drawing import window
 from dpacct.plan.combine import composed
 from dpacct.plan.node import Node
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
@@ -14,7 +15,7 @@ from dpacct.plan.samplers.poisson import Poisson
 
 def numbers(domain: Real) -> st.SearchStrategy[float]:
     """Usual values of a domain, round ones among them."""
-    low, high = map(float, domain.window())
+    low, high = map(float, window(domain))
     even = st.integers(1, 100).map(lambda step: low + (high - low) * step / 100)
     return even | st.floats(low, high, allow_subnormal=False).filter(domain.contains)
 

@@ -23,7 +23,8 @@ from dpacct.citations import (
 )
 from dpacct.declare.domain import DELTA, SEED, Real, Word
 from dpacct.declare.number import Number, down, shown, up
-from dpacct.declare.record import Displayed, Exclusive, Facts, Usage
+from dpacct.declare.record import Exclusive, Usage
+from dpacct.display import Displayed, Facts
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Assumption
 

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import DETAILS, QUIET, CommandLine, OptionGroup, option, switch
-from dpacct.declare.domain import Text
 from dpacct.declare.record import Exclusive
 from dpacct.declare.words import DIGITS, EFFORT, METHODS, MOST_EFFORT, PROOF_DIGITS
 from dpacct.errors import DpacctError
@@ -24,44 +23,31 @@ _HOW = (
     f"how to compute it: {', '.join(METHODS.choices)}; auto proves the answer where that is cheap, and"
     " otherwise takes the strongest method"
 )
-METHOD = option("--method", means=_HOW, reads=METHODS, symbol="NAME", default="auto")
+METHOD = option("--method NAME", _HOW, METHODS, default="auto")
 ANSWERING = OptionGroup(
     "Output",
     (
         METHOD,
         option(
-            "--effort",
-            means="estimated CPU seconds that a proof may cost; above it auto takes the fast method",
-            reads=MOST_EFFORT,
-            symbol="S",
+            "--effort S",
+            "estimated CPU seconds that a proof may cost; above it auto takes the fast method",
+            MOST_EFFORT,
             default=Fraction(EFFORT),
         ),
-        switch("-q", "--quiet", means=QUIET),
-        switch("--details", means=DETAILS),
+        switch("-q --quiet", QUIET),
+        switch("--details", DETAILS),
     ),
     shared=True,
 )
 PROVING = OptionGroup(
     "Output",
     (
+        option("--digits N", f"prove this many digits; default {DIGITS}", PROOF_DIGITS),
         option(
-            "--digits",
-            means=f"prove this many digits; default {DIGITS}",
-            reads=PROOF_DIGITS,
-            symbol="N",
+            "--certificate FILE",
+            "prove the answer and write the proof as JSON; dpacct verify checks it",
         ),
-        option(
-            "--certificate",
-            means="prove the answer and write the proof as JSON; dpacct verify checks it",
-            reads=Text(),
-            symbol="FILE",
-        ),
-        option(
-            "--save",
-            means="write the plan as a file, for compose and report",
-            reads=Text(),
-            symbol="FILE",
-        ),
+        option("--save FILE", "write the plan as a file, for compose and report"),
     ),
     shared=True,
 )

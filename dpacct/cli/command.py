@@ -74,34 +74,49 @@ def spelled(param: click.Parameter | None) -> str:
     return param.opts[0] if param is not None else "value"
 
 
+def _names(spelling: str) -> tuple[list[str], str | None]:
+    """The names of an option for click, and its symbol: "--from start X"."""
+    words = spelling.split()
+    symbol = words.pop() if words[-1].isupper() else None
+    return words, symbol
+
+
+def _sentence(means: str, default: Any = None) -> str:
+    if default is not None and default is not ...:
+        means += f"; default {default if isinstance(default, str) else text(default)}"
+    return f"{means[0].upper()}{means[1:]}."
+
+
+def _choices(domain: Domain[Any] | None) -> str | None:
+    return f"[{'|'.join(domain.choices)}]" if isinstance(domain, Word) else None
+
+
 def option(
-    *names: str,
+    spelling: str,
     means: str,
     reads: Domain[Any] | None = None,
-    symbol: str | None = None,
+    *,
     default: Any = None,
     multiple: bool = False,
 ) -> click.Option:
-    """An option; what its domain reads is checked as it is parsed, anything else stays text."""
-    if symbol is None and isinstance(reads, Word):
-        symbol = f"[{'|'.join(reads.choices)}]"
-    if default is not None and not multiple:
-        means += f"; default {default if isinstance(default, str) else text(default)}"
+    """An option, such as "--output -o FILE" or, with a name of its own for the function, "--from start X".
+
+    What its domain reads is checked as it is parsed; without one the value stays text.
+    """
+    names, symbol = _names(spelling)
     return click.Option(
         names,
         type=Typed() if reads is None else Checked(reads),
-        metavar=symbol,
+        metavar=symbol or _choices(reads),
         default=default,
         multiple=multiple,
-        help=f"{means[0].upper()}{means[1:]}.",
+        help=_sentence(means, None if multiple else default),
     )
 
 
-def switch(*names: str, means: str, default: bool = False) -> click.Option:
+def switch(spelling: str, means: str, *, default: bool = False) -> click.Option:
     """An option without a value."""
-    return click.Option(
-        names, is_flag=True, default=default, help=f"{means[0].upper()}{means[1:]}."
-    )
+    return click.Option(_names(spelling)[0], is_flag=True, default=default, help=_sentence(means))
 
 
 def argument(
@@ -123,17 +138,11 @@ def argument(
 
 def declared(parameter: Parameter[Any], *names: str, means: str = "") -> click.Option:
     """A parameter of a mechanism, a plan or an algorithm, whose value stays text."""
-    names = names or (f"--{parameter.name.replace('_', '-')}",)
-    means, default = means or parameter.means, parameter.default
-    if default is not None and default is not ...:
-        means += f"; default {default if isinstance(default, str) else text(default)}"
-    domain = parameter.domain
-    symbol = f"[{'|'.join(domain.choices)}]" if isinstance(domain, Word) else None
     return click.Option(
-        [*names, parameter.name],
-        type=Typed(domain),
-        metavar=parameter.symbol or symbol,
-        help=f"{means[0].upper()}{means[1:]}.",
+        [*(names or (f"--{parameter.name.replace('_', '-')}",)), parameter.name],
+        type=Typed(parameter.domain),
+        metavar=parameter.symbol or _choices(parameter.domain),
+        help=_sentence(means or parameter.means, parameter.default),
     )
 
 
@@ -200,7 +209,7 @@ def plan(*, noise: bool = True, steps: bool = True) -> Callable[[], tuple[Option
     return groups
 
 
-EPSILON = ("--eps", "--epsilon", "epsilon")
+EPSILON = "--eps --epsilon epsilon E"
 QUIET = "print only the safe end of the answer, for scripts"
 DETAILS = "also the interval, the method, the sources and the assumptions"
 
@@ -260,7 +269,7 @@ class Command(click.Command):
         examples: Sequence[str],
     ) -> None:
         made = [each for g in groups for each in ((g,) if isinstance(g, OptionGroup) else g())]
-        json = OptionGroup("Output", (switch("--json", means="answer in JSON"),))
+        json = OptionGroup("Output", (switch("--json", "answer in JSON"),))
         merged: dict[str, list[click.Parameter]] = {}
         for each in sorted([json, *made], key=lambda g: g.heading == "Output"):
             merged.setdefault(each.heading, []).extend(each.options)

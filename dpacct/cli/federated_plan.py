@@ -27,7 +27,8 @@ from dpacct.cli.plan_file import (
 from dpacct.cli.target import MEANS
 from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, Word, did_you_mean, one_of
 from dpacct.declare.number import down, listed, rounded, up
-from dpacct.declare.record import Call, Exclusive, Parameter, Usage, aligned
+from dpacct.declare.record import Call, Exclusive, Parameter, Usage
+from dpacct.display import aligned
 from dpacct.errors import InvalidArgument, NotCertified, Unreachable
 
 if TYPE_CHECKING:

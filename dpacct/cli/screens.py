@@ -24,7 +24,7 @@ from dpacct.cli import output
 from dpacct.cli.output import Result
 from dpacct.declare.number import fits, rounded, short
 from dpacct.declare.number import text as exact_text
-from dpacct.declare.record import aligned
+from dpacct.display import aligned
 from dpacct.vocabulary import Adjacency, Strength
 
 if TYPE_CHECKING:

@@ -20,8 +20,8 @@ def target() -> OptionGroup:
     """Options for epsilon and delta."""
     return group(
         "Target",
-        option(*NAMES, means=MEANS["epsilon"], reads=EPSILON, symbol="E"),
-        option("--delta", means=MEANS["delta"], reads=DELTA, symbol="D"),
+        option(NAMES, MEANS["epsilon"], EPSILON),
+        option("--delta D", MEANS["delta"], DELTA),
     )
 
 

@@ -1,4 +1,4 @@
-"""Domains: each checks a value, describes its range, and draws values for tests."""
+"""Domains: each checks a value and describes its range."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeAlias, TypeVar
+from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
 from dpacct.declare.number import NotANumber, exact, fits, number, shown, text
 from dpacct.errors import DpacctError, InvalidArgument
 
-if TYPE_CHECKING:
-    from random import Random
-
 T_co = TypeVar("T_co", covariant=True)
 Closed: TypeAlias = Literal["neither", "left", "right", "both"]
-Part: TypeAlias = Literal["inside", "boundary"]
 
 
 class Domain(Generic[T_co]):
@@ -131,19 +127,6 @@ class _Interval(Domain[T_co]):
             raise self.refusal(name, value, limits, error=error)
         return result
 
-    def window(self) -> tuple[Fraction, Fraction]:
-        """Finite ends to draw between: the typical ones, else its own, else a million away."""
-        if self.typical:
-            return Fraction(str(self.typical[0])), Fraction(str(self.typical[1]))
-        low = self.lower if isinstance(self.lower, Fraction) else None
-        high = self.upper if isinstance(self.upper, Fraction) else None
-        if low is None:
-            low = (high or Fraction(0)) - 10**6
-        return low, high if high is not None else low + 10**6
-
-    def _no(self, part: Part) -> InvalidArgument:
-        return InvalidArgument(f"{self} has no {part} to draw from", argument="part")
-
 
 def _shown_end(end: Fraction | float) -> str:
     """An end in a sentence: large powers of ten as 1e15."""
@@ -159,7 +142,7 @@ def _shown_end(end: Fraction | float) -> str:
 class Real(_Interval[Fraction]):
     """An interval of real numbers.
 
-    `closed` says which ends belong to it; `typical` narrows what is drawn for tests;
+    `closed` says which ends belong to it; `typical` is where values usually lie;
     `as_float=False` also admits what a double can't hold (1e-400); `above` ends the refusal of a number
     that is too large.
 
@@ -185,30 +168,6 @@ class Real(_Interval[Fraction]):
         except NotANumber as wrong:
             raise self.refusal(name, value, str(wrong)) from None
         return self._inside(name, value, result, error)
-
-    def draw(self, rng: Random, part: Part = "inside") -> Fraction:
-        """A value for tests; "boundary" is a closed end, or a hair inside an open one.
-
-        Raises `InvalidArgument` where there is none (the whole line has no end).
-        """
-        low, high = self.window()
-        if part == "inside":
-            # A third of the draws is uniform; the others hug either end on a logarithmic scale.
-            share = Fraction(rng.randint(1, 10**9 - 1), 10**9)
-            kind = rng.randrange(3)
-            if kind:
-                hug = Fraction(repr(10 ** -(9 * rng.random()))) / 2
-                share = hug if kind == 1 else 1 - hug
-            return low + (high - low) * share
-        hair = min(Fraction(1), high - low) / 10**12
-        results: list[Fraction] = []
-        ends = (self.lower, 1, self.closed_left), (self.upper, -1, self.closed_right)
-        for end, inward, closed in ends:
-            if isinstance(end, Fraction):
-                results.append(end if closed else end + inward * hair)
-        if not results:
-            raise self._no(part)
-        return rng.choice(results)
 
 
 class Integer(_Interval[int]):
@@ -259,30 +218,6 @@ class Integer(_Interval[int]):
             return range(0)
         first, last = int(low) + (not self.closed_left), int(high) - (not self.closed_right)
         return range(max(first, -(10**15)), min(last, 10**15) + 1)
-
-    def _ends(self) -> tuple[int, int]:
-        """The smallest and largest whole numbers to draw."""
-        low, high = (math.ceil(end) for end in self.window())
-        high = math.floor(self.window()[1])
-        low += low == self.lower and not self.closed_left
-        high -= high == self.upper and not self.closed_right
-        return low, high
-
-    def draw(self, rng: Random, part: Part = "inside") -> int:
-        """A whole number for tests, drawn as `Real.draw` does."""
-        low, high = self._ends()
-        if high < low:  # ends that a theorem makes of other arguments may leave nothing
-            raise self._no(part)
-        if part == "inside":
-            uniform = rng.random() < 0.5
-            span = high - low
-            offset = rng.randint(0, span) if uniform else int((span + 1) ** rng.random()) - 1
-            return low + min(offset, span)
-        closed_ends = [low] if isinstance(self.lower, Fraction) else []
-        closed_ends += [high] if isinstance(self.upper, Fraction) else []
-        if not closed_ends:
-            raise self._no(part)
-        return rng.choice(closed_ends)
 
 
 class Word(Domain[str]):

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from dpacct.answer import Answer
 from dpacct.declare.number import down, near
-from dpacct.declare.record import Displayed, Facts
+from dpacct.display import Displayed, Facts
 from dpacct.errors import InvalidArgument
 from dpacct.ledger.budget import Budget
 from dpacct.ledger.rules import BudgetRule, Charges, decided, epsilon

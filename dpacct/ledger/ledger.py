@@ -20,7 +20,7 @@ from typing import Any, Final, ParamSpec, Self, TypeVar
 
 from dpacct.answer import Answer
 from dpacct.declare.number import shown
-from dpacct.declare.record import Facts
+from dpacct.display import Facts
 from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDamaged
 from dpacct.ledger.accounts import RUN, Account, LedgerQuestions, State, facts_of, spent
 from dpacct.ledger.execution import Execution

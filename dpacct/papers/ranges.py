@@ -21,6 +21,7 @@ from typing import TypeAlias
 from dpacct.declare.domain import Closed, Integer, Real
 from dpacct.declare.number import shown
 from dpacct.errors import DpacctError, InvalidArgument, OutsideDomain
+from dpacct.papers.drawing import draw
 
 Value: TypeAlias = "Fraction | int | tuple[Fraction | int, ...]"
 """An exact argument: a number, or a list of them."""
@@ -85,10 +86,10 @@ class Range:
     def draw(self, rng: Random, interval: Interval, boundary: bool) -> Value:
         """A value; lists are short, and at the boundary as short as may be."""
         if self.many is None:
-            return interval.draw(rng, "boundary" if boundary else "inside")
+            return draw(interval, rng, "boundary" if boundary else "inside")
         least, most = self.many
         size = least if boundary else rng.randint(least, min(most, least + 6))
-        return tuple(interval.draw(rng) for _ in range(size))
+        return tuple(draw(interval, rng) for _ in range(size))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from dpacct.declare.record import aligned
+from dpacct.display import aligned
 from dpacct.papers.page import SAMPLINGS, SECTIONS, Statement
 from dpacct.papers.registry import papers
 from dpacct.vocabulary import Side

@@ -27,7 +27,7 @@ from dpacct.answer import Answer
 from dpacct.citations import CONVERSION, OPEN_FAILURES, RENYI_FILTER
 from dpacct.declare.domain import DELTA, EPSILON, ORDER, Integer
 from dpacct.declare.number import Number, exact, ln, near, shown, text
-from dpacct.declare.record import Displayed, Facts
+from dpacct.display import Displayed, Facts
 from dpacct.errors import BudgetExceeded, InvalidArgument
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency

@@ -19,8 +19,8 @@ from dpacct.answer import Answer
 from dpacct.citations import BALLS
 from dpacct.declare.domain import DELTA, EPSILON
 from dpacct.declare.number import Number, ln, shown, text
-from dpacct.declare.record import Displayed, Facts
 from dpacct.declare.words import DIGITS, PROOF_DIGITS
+from dpacct.display import Displayed, Facts
 from dpacct.errors import InvalidArgument
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency

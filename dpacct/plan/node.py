@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar,
 
 from dpacct.declare.domain import STEPS, did_you_mean
 from dpacct.declare.number import Number, shown
-from dpacct.declare.record import card
 from dpacct.declare.words import EFFORT
+from dpacct.display import card
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Unit
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import DELTA, EPSILON, STEPS, Real
 from dpacct.declare.number import Number, down, shown
-from dpacct.declare.record import Displayed, Facts
+from dpacct.display import Displayed, Facts
 from dpacct.errors import InvalidArgument
 from dpacct.vocabulary import Side
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from dpacct.declare.record import aligned
+from dpacct.display import aligned
 
 if TYPE_CHECKING:
     from jinja2 import Template

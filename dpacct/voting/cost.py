@@ -23,7 +23,7 @@ from dpacct.answer import Answer
 from dpacct.citations import CONVERSION, COUNTS, LABELS, SPREAD, Citation, statement
 from dpacct.declare.domain import DELTA
 from dpacct.declare.number import Number, ln, near
-from dpacct.declare.record import Displayed, Facts
+from dpacct.display import Displayed, Facts
 from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Assumption, Side, Strength
 from dpacct.voting.argmax import CountNoise, Screening

@@ -27,6 +27,7 @@ from dpacct.answer import Answer
 from dpacct.declare.domain import RATE, Real
 from dpacct.declare.number import exact, fits
 from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.papers.drawing import draw, window
 from dpacct.plan.node import Node
 from dpacct.plan.samplers.sampled import Sampler
 from dpacct.vocabulary import Adjacency, Strength
@@ -384,8 +385,8 @@ def short(value: float | Fraction) -> Fraction:
 def numbers(domain: Real, least: float = 0.0) -> st.SearchStrategy[Fraction]:
     """Positive values of a domain: its own random draws (which hug both ends), and its corners."""
     seeds = st.integers(0, 2**32 - 1)
-    drawn = seeds.map(lambda seed: short(domain.draw(random.Random(seed))))
-    low, high = map(float, domain.window())
+    drawn = seeds.map(lambda seed: short(draw(domain, random.Random(seed))))
+    low, high = map(float, window(domain))
     even = st.integers(0, 10**6).map(lambda step: low + (high - low) * step / 10**6)
     return (drawn | (even | st.floats(low, high, allow_subnormal=False)).map(short)).filter(
         lambda value: value > 0 and value >= least and domain.contains(value) and fits(value)

@@ -15,6 +15,7 @@ import numpy as np
 import dpacct
 from dpacct.declare.domain import Domain, Integer, Real, Word
 from dpacct.declare.record import Record
+from dpacct.papers.drawing import draw
 
 NOT_NUMBERS: tuple[Any, ...] = (
     *(math.nan, math.inf, -math.inf, np.float64("nan"), Decimal("nan"), Decimal("-inf")),
@@ -81,7 +82,7 @@ def good_value(domain: Domain[Any]) -> Any:
     if isinstance(domain, Word):
         return domain.choices[0]
     if isinstance(domain, Real | Integer):
-        return domain.draw(Random(0))
+        return draw(domain, Random(0))
     return "a"
 
 

@@ -17,7 +17,16 @@ from tests.structure.project import ROOT, modules, relative, sources
 # `plan` has three layers of its own: what every mechanism is (a node), what wraps one, and what composes.
 ALGEBRA, SAMPLERS = "plan.node", "plan.samplers"
 LAYER = {"plan.node": ALGEBRA, "plan.combine": ALGEBRA, "plan.held": SAMPLERS}
-FOUNDATION = {"vocabulary", "errors", "declare", "citations", "bibliography", "answer", ALGEBRA}
+FOUNDATION = {
+    "vocabulary",
+    "errors",
+    "declare",
+    "display",
+    "citations",
+    "bibliography",
+    "answer",
+    ALGEBRA,
+}
 LOSS = {"vocabulary", "errors", "declare", "citations", "pld"}
 STATED = FOUNDATION | LOSS
 MECHANISMS = STATED | {"mechanisms"}

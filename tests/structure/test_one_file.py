@@ -65,7 +65,7 @@ from dpacct.declare.domain import Integer
     "twice",
     plan(),
     target(),
-    group("Saying", option("--times", means="how often", reads=Integer(1, 9), symbol="N", default=2)),
+    group("Saying", option("--times N", "how often", Integer(1, 9), default=2)),
     examples=("twice --sigma 2 --delta 1e-5",),
 )
 def main(line, epsilon, delta, times):

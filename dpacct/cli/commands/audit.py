@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 from dpacct.cli.command import CommandLine, argument, command, declared, group, option
 from dpacct.cli.output import ExitStatus, Result, payload
-from dpacct.declare.domain import PURE_DELTA, SEED, Real, Text, Word
+from dpacct.declare.domain import PURE_DELTA, SEED, Real, Word
 from dpacct.declare.number import exact, fits
-from dpacct.declare.record import Usage, aligned
+from dpacct.declare.record import Usage
 from dpacct.declare.words import Meaning
+from dpacct.display import aligned
 
 if TYPE_CHECKING:
     from dpacct.auditing.audit import Audit as Found
@@ -22,79 +23,49 @@ if TYPE_CHECKING:
     group(
         "Audit",
         argument("file", "SCORES"),
+        option("--against PLAN", "a plan file: its epsilon and its trade-off curve are compared"),
         option(
-            "--against",
-            means="a plan file: its epsilon and its trade-off curve are compared",
-            reads=Text(),
-            symbol="PLAN",
+            "--delta D",
+            "delta at which epsilon is bounded; default: the plan file's, else 1e-5",
+            PURE_DELTA,
         ),
         option(
-            "--delta",
-            means="delta at which epsilon is bounded; default: the plan file's, else 1e-5",
-            reads=PURE_DELTA,
-            symbol="D",
-        ),
-        option(
-            "--confidence",
-            means="joint confidence of all confidence bounds",
-            reads=Real(0, 1),
-            symbol="C",
+            "--confidence C",
+            "joint confidence of all confidence bounds",
+            Real(0, 1),
             default=Fraction(95, 100),
         ),
         option(
             "--design",
-            means="one-run: canaries of a single run, each included by its own fair coin; two-worlds:"
+            "one-run: canaries of a single run, each included by its own fair coin; two-worlds:"
             " scores of independent runs",
-            reads=Word("one-run", "two-worlds"),
+            Word("one-run", "two-worlds"),
             default="one-run",
         ),
         option(
-            "--thresholds",
-            means="ranks: fixed by --share; numbers separated by commas: fixed beforehand; held-out: chosen"
+            "--thresholds HOW",
+            "ranks: fixed by --share; numbers separated by commas: fixed beforehand; held-out: chosen"
             " on a random half, judged on the other; simultaneous: all at once, for two worlds",
-            reads=Text(),
-            symbol="HOW",
             default="ranks",
         ),
         option(
-            "--share",
-            "shares",
-            means="share of one kind's scores beyond a threshold, or of one run's canaries to guess; chosen"
+            "--share shares A",
+            "share of one kind's scores beyond a threshold, or of one run's canaries to guess; chosen"
             " without looking at the scores; may be given several times",
-            reads=Real(0, 1, "right"),
-            symbol="A",
+            Real(0, 1, "right"),
             multiple=True,
         ),
-        option(
-            "--score", means="column with the scores", reads=Text(), symbol="NAME", default="score"
-        ),
-        option(
-            "--included",
-            means="column with the coins",
-            reads=Text(),
-            symbol="NAME",
-            default="included",
-        ),
+        option("--score NAME", "column with the scores", default="score"),
+        option("--included NAME", "column with the coins", default="included"),
         declared(Meaning.adjacency),
-        option(
-            "--seed",
-            means="seed of the bootstrap and of the held-out half",
-            reads=SEED,
-            symbol="S",
-            default=0,
-        ),
+        option("--seed S", "seed of the bootstrap and of the held-out half", SEED, default=0),
     ),
     group(
         "Output",
         option(
-            "--output",
-            "--save",
-            "-o",
-            "output",
-            means="also a picture of the error rates beside what is proven: .png, .svg, .pdf, or .csv,"
+            "--output --save -o output FILE",
+            "also a picture of the error rates beside what is proven: .png, .svg, .pdf, or .csv,"
             " .json",
-            reads=Text(),
-            symbol="FILE",
         ),
     ),
     examples=(

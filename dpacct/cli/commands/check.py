@@ -14,7 +14,7 @@ from dpacct.cli.commands.report import ledger_checks
 from dpacct.cli.federated_plan import read_stated
 from dpacct.cli.output import ExitStatus, Result, must_be_finite, within
 from dpacct.cli.plan_file import contents, file_name
-from dpacct.declare.domain import EPSILON, PURE_DELTA, Text
+from dpacct.declare.domain import EPSILON, PURE_DELTA
 from dpacct.declare.number import exact, short, text
 from dpacct.declare.record import Usage
 from dpacct.declare.words import Meaning
@@ -50,54 +50,31 @@ class CheckResult:
     group(
         "Limits",
         argument("path", "PLAN"),
+        option("--max-eps --max-epsilon most E", "the largest epsilon that is allowed", EPSILON),
         option(
-            "--max-eps",
-            "--max-epsilon",
-            "most",
-            means="the largest epsilon that is allowed",
-            reads=EPSILON,
-            symbol="E",
+            "--max-delta allowed D",
+            "the largest delta; also where epsilon is asked, if the plan says no delta",
+            PURE_DELTA,
         ),
-        option(
-            "--max-delta",
-            "allowed",
-            means="the largest delta; also where epsilon is asked, if the plan says no delta",
-            reads=PURE_DELTA,
-            symbol="D",
-        ),
-        option(
-            "--delta",
-            means="delta of the guarantee, in place of the plan's",
-            reads=PURE_DELTA,
-            symbol="D",
-        ),
+        option("--delta D", "delta of the guarantee, in place of the plan's", PURE_DELTA),
     ),
     group(
         "Drift",
         option(
-            "--ledger",
-            means="of the run: it must count no more than the plan, and have found nothing wrong",
-            reads=Text(),
-            symbol="FILE",
+            "--ledger FILE",
+            "of the run: it must count no more than the plan, and have found nothing wrong",
         ),
         option(
-            "--against",
-            means="the JSON of a report or an answer: its plan and its guarantee must be this plan's",
-            reads=Text(),
-            symbol="FILE",
+            "--against FILE",
+            "the JSON of a report or an answer: its plan and its guarantee must be this plan's",
         ),
     ),
     PROTECTED,
     group(
         "What is protected",
-        option(
-            "--client",
-            means="of a udp-fl plan, whose clients have a guarantee each: whose",
-            reads=Text(),
-            symbol="NAME",
-        ),
+        option("--client NAME", "of a udp-fl plan, whose clients have a guarantee each: whose"),
     ),
-    group("Output", switch("-q", "--quiet", means="print what fails, and nothing else")),
+    group("Output", switch("-q --quiet", "print what fails, and nothing else")),
     examples=(
         "check plan.toml --max-eps 8 --max-delta 1e-5",
         "check plan.toml --max-eps 8 --unit client --adjacency add-remove --json",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import CommandLine, argument, command, group, option
 from dpacct.cli.output import Result, write_file
-from dpacct.declare.domain import Text, did_you_mean
+from dpacct.declare.domain import did_you_mean
 from dpacct.declare.number import shown
 from dpacct.declare.record import Usage
 
@@ -21,13 +21,7 @@ _SUFFIXES = (".toml", ".json")
     group(
         "Output",
         argument("words", "[PLAN | ID | PAPER | METHOD ...]", many=True),
-        option(
-            "--output",
-            "-o",
-            means="write the BibTeX to a file instead",
-            reads=Text(),
-            symbol="FILE",
-        ),
+        option("--output -o FILE", "write the BibTeX to a file instead"),
     ),
     examples=("cite plan.toml", "cite dp_fed_ls.theorem1 dong2019", "cite certified --json"),
 )

@@ -12,7 +12,8 @@ from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.plan_file import sizes
 from dpacct.cli.target import target
 from dpacct.declare.number import short
-from dpacct.declare.record import Exclusive, Usage, aligned
+from dpacct.declare.record import Exclusive, Usage
+from dpacct.display import aligned
 from dpacct.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     "compare",
     plan(),
     target(),
-    group("Output", switch("-q", "--quiet", means="print the first method's safe number alone")),
+    group("Output", switch("-q --quiet", "print the first method's safe number alone")),
     examples=(
         "compare --noise-multiplier 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
         "compare --noise-multiplier 1.1 --rate 0.01 --steps 1000 --eps 1.5",

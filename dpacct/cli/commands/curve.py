@@ -13,7 +13,7 @@ from dpacct.cli.command import CommandLine, command, group, option, plan, switch
 from dpacct.cli.output import Result, payload
 from dpacct.cli.plan_file import sampler, sizes
 from dpacct.cli.target import MEANS
-from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Text, Word
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Word
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.declare.words import METHODS
 from dpacct.errors import NotCertified
@@ -61,43 +61,37 @@ class CurveWish(NamedTuple):
         "Curve",
         option(
             "--kind",
-            means="profile: delta over epsilon; tradeoff: type II over type I error; rdp: Renyi divergence"
+            "profile: delta over epsilon; tradeoff: type II over type I error; rdp: Renyi divergence"
             " over order; steps: epsilon over steps; noise: noise over epsilon; gap: how far other methods"
             " are from exact, over delta",
-            reads=Word(*KINDS),
+            Word(*KINDS),
             default="profile",
         ),
         option(
-            "--points",
-            means="how many: default 101, for steps and gap 41, for noise 25",
-            reads=Integer(2, 100_000),
-            symbol="N",
+            "--points N",
+            "how many: default 101, for steps and gap 41, for noise 25",
+            Integer(2, 100_000),
         ),
-        option("--from", "start", means="where the axis begins", reads=EPSILON, symbol="X"),
-        option("--to", "stop", means="where the axis ends", reads=EPSILON, symbol="X"),
+        option("--from start X", "where the axis begins", EPSILON),
+        option("--to stop X", "where the axis ends", EPSILON),
         option(
-            "--method",
-            "methods",
-            means="as often as you like, one curve for each; default: auto for a profile; exact, rdp and"
+            "--method methods NAME",
+            "as often as you like, one curve for each; default: auto for a profile; exact, rdp and"
             " clt for steps, noise and gap",
-            reads=METHODS,
-            symbol="NAME",
+            METHODS,
             multiple=True,
         ),
-        option(*EPS, means=MEANS["epsilon"], reads=EPSILON, symbol="E"),
-        option("--delta", means=MEANS["delta"], reads=DELTA, symbol="D"),
+        option(EPS, MEANS["epsilon"], EPSILON),
+        option("--delta D", MEANS["delta"], DELTA),
     ),
     group(
         "Output",
         option(
-            "--output",
-            "-o",
-            means="write to a file instead of stdout: .png, .svg or .pdf for a picture, .csv or .json",
-            reads=Text(),
-            symbol="FILE",
+            "--output -o FILE",
+            "write to a file instead of stdout: .png, .svg or .pdf for a picture, .csv or .json",
         ),
-        switch("--csv", "as_csv", means="CSV also on a terminal, which gets a picture otherwise"),
-        switch("--text", "as_text", means="the terminal's picture also into a pipe"),
+        switch("--csv as_csv", "CSV also on a terminal, which gets a picture otherwise"),
+        switch("--text as_text", "the terminal's picture also into a pipe"),
     ),
     examples=(
         "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @command(
     "delta",
     plan(),
-    group("Target", option(*EPSILON, means="epsilon of the guarantee, at least 0", symbol="E")),
+    group("Target", option(EPSILON, "epsilon of the guarantee, at least 0")),
     ANSWERING,
     PROVING,
     examples=(

@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     plan(),
     group(
         "Target",
-        option(
-            "--delta",
-            means="delta of the guarantee, below 1; 0 for pure differential privacy",
-            symbol="D",
-        ),
+        option("--delta D", "delta of the guarantee, below 1; 0 for pure differential privacy"),
     ),
     ANSWERING,
     PROVING,

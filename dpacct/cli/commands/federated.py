@@ -28,7 +28,8 @@ from dpacct.cli.plan_file import contents, file_name, table_of
 from dpacct.cli.screens import MULTIPLIER, Screen, of_answer, per_clip, two_readings
 from dpacct.cli.target import target
 from dpacct.declare.number import Direction, rounded
-from dpacct.declare.record import Exclusive, Usage, aligned
+from dpacct.declare.record import Exclusive, Usage
+from dpacct.display import aligned
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -45,14 +46,14 @@ def _settings() -> tuple[OptionGroup, ...]:
     group(
         "Plan",
         argument("path", "[PLAN]", required=False),
-        option("--algorithm", means=plans.algorithms(), reads=plans.ALGORITHM, symbol="NAME"),
+        option("--algorithm NAME", plans.algorithms(), plans.ALGORITHM),
     ),
     target(),
     group(
         "Output",
-        switch("--prove", means="prifedsync: prove the two-level answer; takes some seconds"),
-        switch("-q", "--quiet", means=QUIET),
-        switch("--details", means=DETAILS),
+        switch("--prove", "prifedsync: prove the two-level answer; takes some seconds"),
+        switch("-q --quiet", QUIET),
+        switch("--details", DETAILS),
     ),
     examples=(
         "federated --clients 9 --batch-size 8 --records 80 --local-steps 9 --rounds 9 --sigma 2 --delta 1e-5",

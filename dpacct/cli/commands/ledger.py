@@ -45,23 +45,14 @@ class LedgerWish:
     group(
         "Ledger",
         argument("words", "init|spend|show|log|check|report FILE [STEP ...]", Text(), many=True),
-        option(*EPS, means="the budget of a new ledger", reads=EPSILON, symbol="E"),
-        option("--delta", means="the budget of a new ledger", reads=DELTA, symbol="D"),
+        option(EPS, "the budget of a new ledger", EPSILON),
+        option("--delta D", "the budget of a new ledger", DELTA),
         option(
-            "--plan",
-            means="of a new ledger: the plan that its releases are drawn from, fixed in advance",
-            reads=Text(),
-            symbol="FILE",
+            "--plan FILE",
+            "of a new ledger: the plan that its releases are drawn from, fixed in advance",
         ),
-        option(
-            "--label", means="for spend: what the release is, for the log", reads=Text(), symbol="L"
-        ),
-        option(
-            "--head",
-            means="for check: a head noted earlier, which the file must still hold",
-            reads=Text(),
-            symbol="HASH",
-        ),
+        option("--label L", "for spend: what the release is, for the log"),
+        option("--head HASH", "for check: a head noted earlier, which the file must still hold"),
     ),
     PROTECTED,
     examples=(
@@ -118,11 +109,7 @@ def _init(wish: LedgerWish, path: str) -> Page:
             raise Usage(f"ledger init needs {flag}, of the budget", argument=flag)
     plan = None if wish.plan is None else read_plan(wish.plan).node
     with Ledger(
-        path,
-        budget=(wish.epsilon, wish.delta),
-        plan=plan,
-        adjacency=wish.adjacency,
-        unit=wish.unit,
+        path, budget=(wish.epsilon, wish.delta), plan=plan, adjacency=wish.adjacency, unit=wish.unit
     ) as ledger:
         return _facts(ledger), [*_heading(ledger), f"head     {ledger.head}"]
 

@@ -74,23 +74,21 @@ def _in_other_words(
     group(
         "Target",
         option(
-            "--tpr",
-            means="instead of epsilon and delta: no attack with false positive rate F has a true positive"
+            "--tpr T@F",
+            "instead of epsilon and delta: no attack with false positive rate F has a true positive"
             " rate above T",
-            reads=PowerDomain(),
-            symbol="T@F",
+            PowerDomain(),
         ),
         option(
-            "--advantage",
-            means="instead of epsilon and delta: no attack's advantage (TPR - FPR) exceeds A",
-            reads=CHANCE,
-            symbol="A",
+            "--advantage A",
+            "instead of epsilon and delta: no attack's advantage (TPR - FPR) exceeds A",
+            CHANCE,
         ),
         option(
             "--paste",
-            means="also print lines to paste into a training script of that framework; with --quiet"
+            "also print lines to paste into a training script of that framework; with --quiet"
             " nothing else",
-            reads=Word("opacus", "flower", "torch"),
+            Word("opacus", "flower", "torch"),
         ),
     ),
     ANSWERING,

@@ -22,10 +22,11 @@ from dpacct.cli.command import (
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.screens import of_answer
 from dpacct.cli.target import MEANS
-from dpacct.declare.domain import DELTA, Integer, Text, Word
+from dpacct.declare.domain import DELTA, Integer, Word
 from dpacct.declare.number import rounded
-from dpacct.declare.record import Usage, aligned
+from dpacct.declare.record import Usage
 from dpacct.declare.words import COUNT
+from dpacct.display import aligned
 from dpacct.errors import InvalidArgument
 from dpacct.voting.aggregator import Aggregator, GNMax, LNMax
 
@@ -56,10 +57,9 @@ class PateOptions:
         "Noise",
         argument("votes", "VOTES"),
         option(
-            "--mechanism",
-            means="the noise on each count: gaussian (GNMax) or laplace (LNMax)",
-            reads=Word("gaussian", "laplace"),
-            symbol="NAME",
+            "--mechanism NAME",
+            "the noise on each count: gaussian (GNMax) or laplace (LNMax)",
+            Word("gaussian", "laplace"),
             default="gaussian",
         ),
         declared(GNMax.sigma),
@@ -70,40 +70,25 @@ class PateOptions:
         declared(GNMax.threshold),
         declared(GNMax.threshold_sigma),
         option(
-            "--interactive",
-            means="interactive GNMax: the votes that the student expects for each class, in the format of"
+            "--interactive FILE",
+            "interactive GNMax: the votes that the student expects for each class, in the format of"
             " VOTES; the threshold applies to the largest excess over them",
-            reads=Text(),
-            symbol="FILE",
         ),
     ),
     group("What is protected", declared(Aggregator.level), declared(Aggregator.neighbours)),
     group(
         "Target",
-        option("--delta", means=MEANS["delta"], reads=DELTA, symbol="D"),
-        option("--queries", means="use only the first N queries", reads=COUNT, symbol="N"),
+        option("--delta D", MEANS["delta"], DELTA),
+        option("--queries N", "use only the first N queries", COUNT),
     ),
     group(
         "Output",
-        option(
-            "--per-query",
-            means="write the cost of each query as CSV; - for standard output",
-            reads=Text(),
-            symbol="FILE",
-        ),
-        option(
-            "--top",
-            means="show the N costliest queries",
-            reads=Integer(0, 10**9),
-            symbol="N",
-            default=5,
-        ),
+        option("--per-query FILE", "write the cost of each query as CSV; - for standard output"),
+        option("--top N", "show the N costliest queries", Integer(0, 10**9), default=5),
         switch(
-            "--exact/--no-exact",
-            means="also compute the exact cost of the released labels",
-            default=True,
+            "--exact/--no-exact", "also compute the exact cost of the released labels", default=True
         ),
-        switch("-q", "--quiet", means=QUIET),
+        switch("-q --quiet", QUIET),
     ),
     examples=(
         "pate votes.csv --sigma 40 --delta 1e-5",

@@ -23,7 +23,7 @@ from dpacct.cli.command import (
 from dpacct.cli.federated_plan import MissingKey, read_stated
 from dpacct.cli.output import Result, must_be_finite, write_file
 from dpacct.cli.plan_file import PlanFile, file_name
-from dpacct.declare.domain import PURE_DELTA, Text, Word, one_of
+from dpacct.declare.domain import PURE_DELTA, Word, one_of
 from dpacct.declare.number import text
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.declare.words import Meaning
@@ -59,48 +59,37 @@ _MISSING = {
     group(
         "Target",
         option(
-            "--delta",
-            means="delta of the guarantee, below 1; 0 for pure differential privacy",
-            reads=PURE_DELTA,
-            symbol="D",
+            "--delta D",
+            "delta of the guarantee, below 1; 0 for pure differential privacy",
+            PURE_DELTA,
         ),
     ),
     group(
         "Evidence",
         option(
-            "--ledger",
-            means="a ledger of the run: its checks become evidence, held or violated",
-            reads=Text(),
-            symbol="FILE",
+            "--ledger FILE", "a ledger of the run: its checks become evidence, held or violated"
         ),
     ),
     group(
         "What is protected",
         option(
-            "--client",
-            means="of a udp-fl plan, whose clients have a guarantee each: the client to report on",
-            reads=Text(),
-            symbol="NAME",
+            "--client NAME",
+            "of a udp-fl plan, whose clients have a guarantee each: the client to report on",
         ),
     ),
     group(
         "Output",
         option(
-            "--output",
-            "-o",
-            means=f"write to a file; the suffix chooses the format ({' '.join(SUFFIXES)})",
-            reads=Text(),
-            symbol="FILE",
+            "--output -o FILE",
+            f"write to a file; the suffix chooses the format ({' '.join(SUFFIXES)})",
         ),
         option(
-            "--format",
-            "form",
-            means=f"{', '.join(FORMATS)}; default: by the file's suffix, else text",
-            reads=Word(*FORMATS),
-            symbol="NAME",
+            "--format form NAME",
+            f"{', '.join(FORMATS)}; default: by the file's suffix, else text",
+            Word(*FORMATS),
         ),
         METHOD,
-        switch("-q", "--quiet", means=QUIET),
+        switch("-q --quiet", QUIET),
     ),
     examples=(
         "report plan.toml --unit client --adjacency add-remove",

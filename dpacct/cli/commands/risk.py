@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dpacct.cli.command import CommandLine, command, group, option, plan, switch
 from dpacct.cli.output import Result, within
 from dpacct.declare.domain import Real
-from dpacct.declare.record import aligned
+from dpacct.display import aligned
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
@@ -23,30 +23,25 @@ CHANCE = Real(0, 1)
     group(
         "Attack",
         option(
-            "--fpr",
-            means="false positive rate of the attack; may be given several times; default 0.1, 0.01 and"
+            "--fpr A",
+            "false positive rate of the attack; may be given several times; default 0.1, 0.01 and"
             " 0.001",
-            reads=CHANCE,
-            symbol="A",
+            CHANCE,
             multiple=True,
         ),
         option(
-            "--prior",
-            means="probability that a record is a member, before the attack",
-            reads=CHANCE,
-            symbol="P",
+            "--prior P",
+            "probability that a record is a member, before the attack",
+            CHANCE,
             default=Fraction(1, 2),
         ),
         option(
-            "--baseline",
-            means="also bound a reconstruction that succeeds with this probability without the release",
-            reads=CHANCE,
-            symbol="K",
+            "--baseline K",
+            "also bound a reconstruction that succeeds with this probability without the release",
+            CHANCE,
         ),
     ),
-    group(
-        "Output", switch("-q", "--quiet", means="print the accuracy alone, in full, for scripts")
-    ),
+    group("Output", switch("-q --quiet", "print the accuracy alone, in full, for scripts")),
     examples=(
         "risk --noise-multiplier 1.1 --rate 0.01 --steps 1000",
         "risk --noise-multiplier 1.1 --rate 0.01 --steps 1000 --fpr 0.001 --fpr 1e-5 --prior 0.01",

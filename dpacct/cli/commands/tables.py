@@ -9,7 +9,7 @@ from dpacct.cli.command import CommandLine, argument, command, group, option, sw
 from dpacct.cli.output import Result
 from dpacct.declare.domain import Text, Word
 from dpacct.declare.number import down, up
-from dpacct.declare.record import aligned
+from dpacct.display import aligned
 
 if TYPE_CHECKING:
     from dpacct.papers.tables import Cell
@@ -24,20 +24,16 @@ HEADER = ("paper", "table", "cell", "quantity", "printed", "computed", "matches"
         argument("paper", "[PAPER]", Text(), required=False),
         switch(
             "--truth/--no-truth",
-            means="also compute the exact two-sided value of what the paper ran",
+            "also compute the exact two-sided value of what the paper ran",
             default=True,
         ),
     ),
     group(
         "Output",
         option(
-            "--format",
-            "style",
-            means="text, or a Markdown table",
-            reads=Word("text", "markdown"),
-            default="text",
+            "--format style", "text, or a Markdown table", Word("text", "markdown"), default="text"
         ),
-        switch("--markdown", means="the same as --format markdown"),
+        switch("--markdown", "the same as --format markdown"),
     ),
     examples=("tables dp_fed_ls --no-truth", "tables dp_fed_ls --no-truth --markdown"),
 )

@@ -40,7 +40,7 @@ _WANTS = {
         ),
         switch(
             "--as-printed",
-            means="evaluate a refuted statement all the same, exactly as the paper prints it",
+            "evaluate a refuted statement all the same, exactly as the paper prints it",
         ),
     ),
     examples=(

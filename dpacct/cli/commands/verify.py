@@ -27,30 +27,18 @@ if TYPE_CHECKING:
     group(
         "Target",
         argument("names", "[ID | PAPER] ...", Text(), many=True),
-        option(
-            "--certificate",
-            means="a certificate that eps, delta, noise or steps wrote",
-            reads=Text(),
-            symbol="FILE",
-        ),
+        option("--certificate FILE", "a certificate that eps, delta, noise or steps wrote"),
         switch(
             "--independent",
-            means="check by two nested integrals, which share neither search nor rules with the proof",
+            "check by two nested integrals, which share neither search nor rules with the proof",
         ),
     ),
     group(
         "Search",
-        option(
-            "--draws",
-            means="points to try for each statement; each has its own default",
-            reads=STEPS,
-            symbol="N",
-        ),
-        option(
-            "--seed", means="the same seed tries the same points", reads=SEED, symbol="S", default=0
-        ),
+        option("--draws N", "points to try for each statement; each has its own default", STEPS),
+        option("--seed S", "the same seed tries the same points", SEED, default=0),
     ),
-    group("Output", switch("-q", "--quiet", means=QUIET)),
+    group("Output", switch("-q --quiet", QUIET)),
     examples=(
         "verify dp_fed_ls.lemma2 --draws 100",
         "verify canonne2020 --draws 50 --json",
