@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.fft import rfft
-from scipy.special import ndtr
 
 from dpacct.pld.budget import tabulated
 from dpacct.pld.stable import Complexes, Floats
@@ -187,6 +185,8 @@ def fast(t: Floats, x: Floats, step: float, size: int) -> tuple[Complexes, float
     6 u log2(n) of its norm (Higham 2002, Theorem 24.2), doubled here for the products around it.
     The heaviest point is summed apart, so that it does not set the norm.
     """
+    from scipy.fft import rfft  # late: most questions need no bracket, and its import takes .1 s
+
     n = 1 << math.ceil(math.log2(4 * size))
     tabulated(2 * _TERMS * n)
     heavy = int(np.argmax(t))
@@ -311,7 +311,13 @@ class SmoothedContour:
             found.append((n, part, error, rough))
         root = math.sqrt(self.v2)
         bump = self.v2 * (
-            1.0 + 0.5 * root * float(ndtr(0.5 * root)) * _SQRT_2PI * math.exp(self.v2 / 8.0)
+            1.0
+            + 0.5
+            * root
+            * 0.5
+            * math.erfc(-0.5 * root / math.sqrt(2.0))
+            * _SQRT_2PI
+            * math.exp(self.v2 / 8.0)
         )
         smooth = 0.5 * self.v2 * z * (z + 1.0)
         weight = 1.0 / (z * (z + 1.0)) - (bump if sign < 0 else 0.0)
