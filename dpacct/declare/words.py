@@ -149,7 +149,7 @@ class Meaning(Record):
 
 # --- how an answer is looked for
 
-EFFORT = 1.5
+EFFORT = 0.3
 """Seconds of CPU, estimated and never measured, that a proof may cost before auto takes another way."""
 METHODS = Word(
     "auto",

@@ -446,6 +446,20 @@ class Composition:
             return None
         return self._directions([(pairs.lower or pairs.upper, n) for pairs, n in self.pairs])
 
+    @cached_property
+    def seldom_touched(self) -> bool:
+        """Return whether a record is expected in fewer than one of several sampled steps.
+
+        Then M(c + it)^T tends to the mass of no hit at all, and a vertical contour does not end.
+        """
+        return any(
+            direction.parts
+            and sum(n for _, n in direction.parts) > 1
+            and any(law.branches for law, _ in direction.parts)
+            and expected_hits(direction.parts) < 1.0
+            for direction in self.upper
+        )
+
     @property
     def scale(self) -> float:
         """Roughly the standard deviation of the loss, if no release is chosen adaptively."""

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -21,7 +22,7 @@ from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
-from dpacct.plan.routes import ROUTES, safe_log_delta
+from dpacct.plan.routes import ROUTES, epsilon, safe_log_delta
 from dpacct.pld.budget import WORK, Overspent, metered, one_question, spent
 from dpacct.pld.interval import Interval
 from dpacct.pld.roots import WIDTH, near_root, real, whole
@@ -39,6 +40,7 @@ _SCALES = (1e-150, 1e150)  # of a loss, at which a normal law is asked
 _OUTSIDE, _TRIED = (InvalidArgument, OutsideDomain, TooFine), 64
 # nats below the target at which a bound of delta is all that the search asks for
 _BY_FAR = 30.0
+_SETTLES = 8  # moves of a bracketed boundary, of which one or two are enough
 _ROOT_2, _LOG_ROOT_2_PI = math.sqrt(2.0), 0.5 * math.log(2.0 * math.pi)
 # standard deviations beyond which a Gaussian tail vanishes: e^{-10^60}
 _FARTHEST = 1e30
@@ -248,6 +250,39 @@ class Search:
         if self.answer(result.safe).side is not Side.TWO_SIDED:
             return result
         return result._replace(missed=self._surely_missed(result.safe, result.unsafe))
+
+    def settled(self, safe: float, delta: Fraction) -> float:
+        """The safe value, moved until epsilon at `delta` is met too when it is asked for.
+
+        Brackets of epsilon and of delta come from two tilts, so that one upper end may be within the target
+        where the other is 1e-5 above it. Of readings to rounding the margin of the search covers both.
+        """
+        safe = int(safe) if self.integer else safe
+        answer, upward = self.answer(safe), self._upward(safe)
+        plan = self._composed(safe)
+        seldom = plan is not None and plan.seldom_touched
+        if answer.side is not Side.TWO_SIDED or not (seldom or _noisy(answer)):
+            return safe
+        step = 0.0
+        for _ in range(_SETTLES):
+            upper = epsilon(self.build(safe), delta, self.method, self.adjacency).upper
+            met = self._at(safe)[0] <= 0.0
+            if upper is not None and upper <= self.epsilon and met:
+                break
+            excess = math.log(upper / self.epsilon) if upper and self.epsilon else WIDTH
+            step = 2.0 * step + 1.5 * max(excess, WIDTH)
+            moved = safe * math.exp(step if upward else -step)
+            if self.integer:
+                moved = math.ceil(moved) if upward else math.floor(min(moved, safe - 1))
+            if not self.low <= moved <= self.high:
+                break
+            safe = moved
+        return safe
+
+    def _upward(self, safe: float) -> bool:
+        """Return whether more of the parameter is safer, from the trials that were made."""
+        missed = [x for x, (excess, _) in self._answers.items() if excess > 0.0 and x != safe]
+        return not missed or min(missed, key=lambda x: abs(x - safe)) < safe
 
     def answer(self, x: float) -> Answer:
         """Delta of the plan of this value, by its safe end."""

@@ -176,7 +176,7 @@ def kept(steps: Sequence[tuple[Step, int]]) -> arb:
     return mass
 
 
-_SHORT_SERIES, _LONG_SERIES = 300, 8000
+_SHORT_SERIES, _LONG_SERIES = 300, 800
 """Plain Laplace steps whose residues are summed: any, and where few losses lie between the atoms."""
 _FEW_BETWEEN = 20.0
 """Losses between the atoms, as expected, up to which no contour resolves these steps."""

@@ -20,6 +20,7 @@ from .direction import FloatAnswers, ProofDirection, ready
 from .plan import read_plan
 
 _NEWTON, _MANY = 12, 60
+_TYPED = 9  # digits of a target that users type
 _MOST_WHOLE = 10**15
 
 
@@ -280,6 +281,10 @@ def _crossing_near(
             _short(x * (1 - Fraction(width) * 9 / 20), width),
             _short(x * (1 + Fraction(width) * 9 / 20), width),
         )
+        # the number that a user typed as a target is short, and may be met
+        typed = _shortest(x * (1 - Fraction(width) * 2 / 10), high)
+        if typed < high and direction.enclose(typed, fine, log_target).upper <= target:
+            high = typed
         enough = direction.enclose(high, fine, log_target).upper <= target
         if enough and direction.enclose(low, fine, log_target).lower > target:
             return low, high
@@ -298,6 +303,15 @@ def _short(value: Fraction, width: float) -> Fraction:
     """A decimal near the value, with two digits more than the width needs."""
     digits = max(6, math.ceil(-math.log10(width)) + 3)
     return Fraction(decimal(value, digits, up=True))
+
+
+def _shortest(low: Fraction, high: Fraction) -> Fraction:
+    """The decimal of fewest digits in [low, high], 0 < low; the high end if there is none short."""
+    for digits in range(1, _TYPED + 1):
+        value = Fraction(decimal(low, digits, up=True))
+        if value <= high:
+            return value
+    return high
 
 
 def _slope(build: Callable[[Fraction], ProofPlan], x: float, epsilon: float) -> float:

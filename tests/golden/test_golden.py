@@ -84,10 +84,10 @@ def holds(answer: dp.Answer, truth: mpf, condition: float) -> bool:
 
 
 def check(answer: dp.Answer, truth: mpf, condition: float) -> None:
-    """Right to 1e-9, or graded down and holding the truth. `condition`: |d log answer / d log x|."""
+    """Right to 1e-9, or no reading and holding the truth. `condition`: |d log answer / d log x|."""
     slack = ROUNDING * (1 + condition)
     error = abs(mpf(answer.value) / truth - 1) if truth else mpf(abs(answer.value))
-    graded_down = answer.strength < Strength.CONVERGED
+    graded_down = answer.strength not in (Strength.CONVERGED, Strength.PROVED)
     assert error <= TOLERANCE + slack or (graded_down and holds(answer, truth, condition)), (
         f"off by {mp.nstr(error, 3)} (truth {mp.nstr(truth, 17)}, condition {condition:.3g}): "
         f"{answer}"
