@@ -452,3 +452,10 @@ noise = { name = "gaussian", clip = 1.0, multiplier = 1.5 }
         toml.write_text(text.replace(old, new, 1))
         assert main(["run", str(toml), "--out", str(toml.parent / "no")]) == 2
         assert says in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("bare_reports")
+def test_an_engine_of_the_command_line_takes_the_place_of_the_file_s(toml: Path) -> None:
+    toml.write_text(GIVEN_NOISE + '[engine]\nname = "flower"\nhosts = 2\ndeadline = 9\n')
+    out = str(toml.parent / "here")
+    assert main(["run", str(toml), "--out", out, "--engine", "in_process", "--quiet"]) == 0

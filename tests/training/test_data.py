@@ -507,32 +507,3 @@ def test_adult_reads_both_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (held["x_train"][:, 6:8] == [[255, 0], [0, 255]]).all()
     pieces = sources.pieces("adult", held, 2)
     assert pieces.train.scaled("unit").max() == 1.0
-
-
-def test_compas_is_propublica_s_selection(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A score within thirty days of the arrest, and a known charge and end."""
-    head = "age,priors_count,juv_fel_count,juv_misd_count,sex,race,c_charge_degree,"
-    head += "days_b_screening_arrest,is_recid,score_text,two_year_recid\n"
-    fine = "50,4,0,0,Male,Other,F,{},{},{},{}\n"
-    cases = [(-1, 0, "Low", 0), (30, 1, "High", 1), (31, 1, "High", 1), ("", 1, "High", 1)]
-    cases += [(0, -1, "Low", 0), (0, 0, "N/A", 0), (-30, 1, "Low", 1)]
-    texts = {"all": head + "".join(fine.format(*case) for case in cases)}
-    monkeypatch.setattr(tables, "COMPAS", hashed(tables.COMPAS, texts))
-    held = tables.read_compas(wheel(tables.COMPAS, texts))
-    assert held["y_test"].tolist() == [0] and held["y_train"].tolist() == [1, 1]
-    assert held["x_train"][0].tolist() == [128, 26, 0, 0, 255, 255, 255]
-
-
-def test_the_kdd_census_leaves_the_weight_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Seven numbers over what the census codes at most; codes and words have a place each."""
-    columns = [f" {c}" for c in range(42)]
-    columns[0], columns[24], columns[41] = "45", " 1700.09", " - 50000."
-    rich = [*columns[:30], " 6", *columns[31:41], " 50000+."]
-    texts = {"train": ",".join(columns) + "\n" + ",".join(rich) + "\n", "test": ",".join(rich)}
-    monkeypatch.setattr(tables, "KDD", hashed(tables.KDD, texts))
-    held = tables.read_kdd(
-        tar_of({path: texts[part].encode() for part, (path, _) in tables.KDD.items()})
-    )
-    assert held["y_train"].tolist() == [0, 1] and held["y_test"].tolist() == [1]
-    assert held["x_train"].shape == (2, 7 + 33)  # 42 less 7 numbers, the weight and the answer
-    assert held["x_train"][0, 0] == 128 and held["x_train"][1, 5] == 255  # 45 of 90; 6 of 6

@@ -11,18 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 import dpacct as dp
 from dpacct_training.accept import Settings, one_of, positive, real, setting, whole
-from dpacct_training.algorithm import Array, Arrays
+from dpacct_training.algorithm import Arrays
 from dpacct_training.attacks.inference import confidences
 from dpacct_training.attacks.worlds import CLIENTS, UPDATE, AttackedUnits, Rigged, Watch, coins
 from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
 from dpacct_training.lattice import NoiseLattice
-from dpacct_training.local import Local, Optimiser
 from dpacct_training.noise import Gaussian, Laplace, Noise, Vector
 from dpacct_training.plan import Plan
 from dpacct_training.run import Run
@@ -31,7 +29,6 @@ GRADIENT, INPUT = "gradient", "input"
 ONE_RUN, TWO_WORLDS = "one-run", "two-worlds"
 _LOUD = 1000.0  # canaries shout: the clip has to do its work
 _SCALES = {Gaussian: "multiplier", NoiseLattice: "multiplier", Laplace: "b"}
-_CRAFTING = Local(optimiser="adam", learning_rate=0.01)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +36,8 @@ class Auditing(Settings):
     """The settings of an audit.
 
     `design`: "one-run", with so many `canaries`, each there by a fair coin; or "two-worlds", half of
-    `runs` with one canary and half without it, the attacker knowing everyone else. `crafted`: the run
-    starts from weights that the attacker trained on the test data, so that records like these move
-    little (Annamalai and De Cristofaro 2024, Section 4). `weaken` divides the noise that is drawn, not
-    the one that is accounted. Raises `InvalidArgument`.
+    `runs` with one canary and half without it, the attacker knowing everyone else. `weaken` divides the noise
+    that is drawn, not the one that is accounted. Raises `InvalidArgument`.
     """
 
     canary: str = setting(GRADIENT, one_of, (GRADIENT, INPUT))
@@ -50,7 +45,6 @@ class Auditing(Settings):
     canaries: int = 1000
     runs: int = setting(200, whole, 20, 10**6)  # a tenth of either half is one run or more
     client: int = 0
-    crafted: bool = False
     confidence: float = setting(0.95, real, 0.5, 1.0 - 1e-12)
     weaken: float = setting(1.0, positive)
 
@@ -129,12 +123,10 @@ def _directions(count: int, size: int, keys: Keys) -> NDArray[np.float64]:
 
 
 def _rigged(target: AttackedUnits, how: Auditing, count: int, keys: Keys) -> AttackedUnits:
-    """Put canaries in the places of the first units, and perhaps a start of the attacker's."""
+    """Put canaries in the places of the first units."""
     setting = target.prepared.setting
     model, federation = setting.model, setting.federation
-    train, start = federation.train, None
-    if how.crafted:
-        start = crafted(target, keys)
+    train = federation.train
     x, y, classes = train.x.copy(), train.y.copy(), train.classes
     units = target.rows[:count]
     if how.canary == INPUT:
@@ -143,12 +135,6 @@ def _rigged(target: AttackedUnits, how: Auditing, count: int, keys: Keys) -> Att
         for rows in units:
             x[rows] = generator.integers(0, most, x.shape[1:], x.dtype)
             y[rows] = generator.integers(classes)
-        if how.crafted:  # a blank image, of the class that it looks least like
-            x[units[0]] = 0
-            blank = replace(train, x=x, y=y).part(units[0][:1]).scaled(federation.scaling)
-            with torch.no_grad():
-                flat = torch.from_numpy(np.asarray(start, np.float32))
-                y[units[0]] = int(model.scores(flat, torch.from_numpy(blank)).argmin())
         shouts = np.empty((0, 0))
     else:
         shouts = _directions(count, model.dimension, keys)
@@ -157,22 +143,10 @@ def _rigged(target: AttackedUnits, how: Auditing, count: int, keys: Keys) -> Att
             classes += count
     changed = replace(
         setting,
-        model=Rigged.of(model, begin=start, directions=shouts),
+        model=Rigged.of(model, directions=shouts),
         federation=replace(federation, train=replace(train, x=x, y=y, classes=classes), read={}),
     )
     return replace(target, prepared=replace(target.prepared, setting=changed))
-
-
-def crafted(target: AttackedUnits, keys: Keys, steps: int = 300) -> Array:
-    """Weights trained on the test data, which no client holds."""
-    setting = target.prepared.setting
-    start = setting.model.initial(keys.generator("crafted start")).astype(np.float32)
-    w, (x, y) = torch.from_numpy(start)[None], setting.samples(setting.federation.test)
-    optimiser = Optimiser(_CRAFTING, w)
-    for _ in range(steps):
-        w = optimiser.step(w, setting.model.gradient(w, x[None], y[None]), _CRAFTING.rate(1))
-    weights: Array = w[0].double().numpy()
-    return weights
 
 
 def _heard(

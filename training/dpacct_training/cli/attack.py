@@ -121,7 +121,6 @@ def _attacked(target: AttackedUnits, kind: str, settings: dict[str, Any], watch:
 @click.option("--canaries", default=1000, show_default=True, help="Units that are canaries.")
 @click.option("--runs", default=200, show_default=True, help="Runs of two worlds together.")
 @click.option("--client", default=0, show_default=True, help="Whose records, if records it is.")
-@click.option("--crafted", is_flag=True, help="Begin from weights that the attacker has trained.")
 @click.option("--confidence", default=0.95, show_default=True)
 @click.option("--set", "changes", multiple=True, help="section.key=value, as in the file.")
 @click.option(

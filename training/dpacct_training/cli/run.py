@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,35 +28,20 @@ if TYPE_CHECKING:
 
 
 _MISSING = 11  # what ran is not all that was planned
-_PAUSE = 5.0  # seconds between lines where there is no terminal
 
 
 @contextmanager
 def download_bar(name: str) -> Iterator[Progress]:
-    """Bytes so far, speed and time left."""
-    if not sys.stderr.isatty():
-        yield _download_lines(name)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
-    from rich.progress import Progress as Bars
+    """A bar of bytes, on a terminal; elsewhere the size when all of it is there."""
+    with click.progressbar(length=1, label=name, file=sys.stderr) as bar:
 
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Bars("{task.description}", *columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task(name, total=None)
-        yield lambda got, total: bars.update(task, completed=got, total=total)
+        def update(got: int, total: int | None) -> None:
+            bar.length = total or got
+            bar.update(got - bar.pos)
+            if got == total and not sys.stderr.isatty():
+                click.echo(f"{name}: {got / 1e6:.1f} MB", err=True)
 
-
-def _download_lines(name: str) -> Progress:
-    last = [time.monotonic()]
-
-    def update(got: int, total: int | None) -> None:
-        if time.monotonic() - last[0] > _PAUSE or got == total:
-            last[0] = time.monotonic()
-            of = "" if total is None else f" of {total / 1e6:.1f}"
-            click.echo(f"{name}: {got / 1e6:.1f}{of} MB", err=True)
-
-    return update
+        yield update
 
 
 def line_of(row: Row, rounds: int) -> str:
@@ -76,41 +61,30 @@ def line_of(row: Row, rounds: int) -> str:
 
 @contextmanager
 def live(quiet: bool, total: int, describe: Callable[..., str]) -> Iterator[Callable[..., None]]:
-    """A progress callback for steps; `describe` puts them into words."""
-    if quiet:
-        yield lambda *update: None
-        return
-    if not sys.stderr.isatty():
-        yield lambda *update: click.echo(describe(*update), err=True)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TimeElapsedColumn
-
-    with Progress(
-        BarColumn(), TimeElapsedColumn(), "{task.description}", console=Console(stderr=True)
-    ) as bar:
-        task = bar.add_task("", total=total)
-
-        def step(*update: Any) -> None:
-            done = update[0]["round"] if isinstance(update[0], dict) else None
-            bar.update(
-                task, description=describe(*update), completed=done, advance=None if done else 1
-            )
-
-        yield step
+    """A progress callback for rows: one line that is written anew on a terminal, else a line each."""
+    there = sys.stderr.isatty()
+    yield (
+        lambda *row: (
+            None
+            if quiet
+            else click.echo(("\r\033[K" if there else "") + describe(*row), nl=not there, err=True)
+        )
+    )
+    if there and not quiet:
+        click.echo(err=True)
 
 
 @contextmanager
 def portions(quiet: bool, name: str) -> Iterator[Callable[[int, int], None]]:
     """A progress callback for (done, total); it prints every tenth."""
     shown = -1
-    with live(quiet, 100, lambda row, name: f"{name}  {row['round']} %") as step:
+    with live(quiet, 100, lambda share: f"{name}  {share} %") as step:
 
         def watch(done: int, of: int) -> None:
             nonlocal shown
             if (share := 10 * (10 * done // of)) > shown:
                 shown = share
-                step({"round": share}, name)
+                step(share)
 
         yield watch
 
@@ -162,6 +136,8 @@ def run(
     if superlink is not None:
         values |= {"engine.name": "flower", "engine.superlink": superlink}
     if engine is not None:
+        if engine != read.sections["engine"].get("name"):  # settings of another are not its own
+            read = replace(read, sections={**read.sections, "engine": {}})
         values["engine.name"] = engine
     said = [f"--set {shlex.quote(text)}" for text in changes]
     command = " ".join(["dpacct-train run", shlex.quote(str(experiment)), *said])

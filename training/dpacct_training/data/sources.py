@@ -68,7 +68,7 @@ def by_name() -> dict[str, PinnedPackage]:
     """All sources.
 
     >>> sorted(by_name())[:5]
-    ['adult', 'cifar10', 'compas', 'fashion-mnist', 'kdd-census']
+    ['adult', 'cifar10', 'fashion-mnist', 'mfeat', 'mnist']
     """
     from dpacct_training.data import images, shakespeare, tables  # they make sources
 

@@ -1,12 +1,10 @@
-"""People in tables: UCI Adult, COMPAS and the KDD census, as bytes that models read as pixels.
+"""People in tables: UCI Adult, as bytes that models read as pixels.
 
 No number is looked up in the data: numbers are shares of a public largest value.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
@@ -69,63 +67,4 @@ def read_adult(content: bytes) -> Arrays:
     return arrays(tables, ADULT_NUMBERS, ADULT_WORDS, lambda row: row[14] == ">50K")
 
 
-# --- COMPAS (ProPublica 2016): who is arrested again within two years
-
-COMPAS = sources.files("compas")
-COMPAS_NUMBERS = {
-    "age": 100.0,
-    "priors_count": 40.0,
-    "juv_fel_count": 20.0,
-    "juv_misd_count": 20.0,
-}
-COMPAS_WORDS = ("sex", "race", "c_charge_degree")
-
-
-def kept(row: dict[str, str]) -> bool:
-    """ProPublica's own filter: a score within thirty days of an arrest, and a known charge and end."""
-    days = row["days_b_screening_arrest"]
-    return (
-        days != ""
-        and -30 <= int(days) <= 30
-        and row["is_recid"] != "-1"
-        and row["c_charge_degree"] != "O"
-        and row["score_text"] != "N/A"
-    )
-
-
-def read_compas(content: bytes) -> Arrays:
-    """6,172 people; every fifth is for testing."""
-    (text,) = cache.pinned(content, COMPAS, cache.from_zip).values()
-    names = [*COMPAS_NUMBERS, *COMPAS_WORDS, "two_year_recid"]
-    people = csv.DictReader(io.StringIO(text.decode()))
-    rows = [[row[n] for n in names] for row in people if kept(row)]
-    tables = {
-        "train": [row for place, row in enumerate(rows) if place % 5],
-        "test": [row for place, row in enumerate(rows) if place % 5 == 0],
-    }
-    numbers = dict(enumerate(COMPAS_NUMBERS.values()))
-    words = range(len(COMPAS_NUMBERS), len(names) - 1)
-    return arrays(tables, numbers, words, lambda row: row[-1] == "1")
-
-
-# --- KDD Census-Income (1994 and 1995): who earns above 50,000 dollars
-
-KDD = sources.files("kdd-census")
-KDD_NUMBERS = {0: 90.0, 5: 9_999.0, 16: 99_999.0, 17: 4_608.0, 18: 99_999.0, 30: 6.0, 39: 52.0}
-"""Age, hourly wage, gain, loss, dividends, size of the employer, weeks worked."""
-_KDD_WEIGHT, _KDD_INCOME = 24, 41
-
-
-def read_kdd(content: bytes) -> Arrays:
-    """199,523 and 99,762 people; all other columns are codes or words, and the weight is left out."""
-    files = cache.pinned(content, KDD, cache.from_tar)
-    tables = {part: _cells(text.decode(), 42) for part, text in files.items()}
-    words = [c for c in range(_KDD_INCOME) if c not in KDD_NUMBERS and c != _KDD_WEIGHT]
-    return arrays(tables, KDD_NUMBERS, words, lambda row: row[_KDD_INCOME] == "50000+")
-
-
-SOURCES = (
-    sources.pinned("adult", read_adult),
-    sources.pinned("compas", read_compas),
-    sources.pinned("kdd-census", read_kdd),
-)
+SOURCES = (sources.pinned("adult", read_adult),)
