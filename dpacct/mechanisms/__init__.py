@@ -10,9 +10,9 @@ import os
 from importlib import import_module
 
 for _folder in __path__:
-    for _file in sorted(os.listdir(_folder)):
-        if _file.endswith(".py") and not _file.startswith("_"):
-            import_module(f"{__name__}.{_file[:-3]}")
+    for _file in sorted({name.partition(".")[0] for name in os.listdir(_folder) if ".py" in name}):
+        if not _file.startswith("_"):  # of sources, or of compiled files alone
+            import_module(f"{__name__}.{_file}")
 
 
 def load_plugins() -> None:

@@ -59,8 +59,6 @@ _ROUGH = 1e-5
 # of the work of a question, what contours may take before a grid is asked
 _ON_CONTOURS = 0.5
 _LEAST_LOG = -745.0
-_LEAST_BRACKETED = 1e-20
-"""Delta from which on brackets are within 1e-4 of the truth: the promise of docs/answers.md."""
 WIDTH = bracket.WIDTH
 """Relative width of a bracket that is aimed at."""
 WIDTHS = Real("1e-9", "0.1", "both")
@@ -554,8 +552,6 @@ def epsilon(node: Node, delta: Fraction, method: str, adjacency: Adjacency | Non
     started = time.perf_counter()
     plan = Composition(node, resolve_adjacency(node, adjacency))
     route = _route(plan, method)
-    if method == QUICK and delta > _LEAST_BRACKETED and not plan.renyi_only and plan.seldom_touched:
-        route = ROUTES["bracket"]  # no vertical contour ends, and rare jumps take longer
     finding, most = route.answer(plan, RouteQuestion(True, ln(delta))), plan.promised(delta)
     if most is not None and finding.upper is not None and finding.upper > most:
         finding = replace(finding, value=min(finding.value, most), upper=most)

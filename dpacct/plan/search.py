@@ -88,7 +88,7 @@ class Trials:
     """Evaluations at one epsilon, each starting from where the last one ended."""
 
     epsilon: float
-    adjacency: Adjacency | str | None
+    adjacency: Adjacency | None
     leading: int = 0  # the direction with the larger delta, as far as is known
     realised: bool = False
     off: float = math.inf  # of the last estimate
@@ -209,7 +209,7 @@ class Search:
     epsilon: float
     log_delta: float
     method: str
-    adjacency: Adjacency | str | None
+    adjacency: Adjacency | None
     low: float
     high: float
     integer: bool
@@ -259,9 +259,7 @@ class Search:
         """
         safe = int(safe) if self.integer else safe
         answer, upward = self.answer(safe), self._upward(safe)
-        plan = self._composed(safe)
-        seldom = plan is not None and plan.seldom_touched
-        if answer.side is not Side.TWO_SIDED or not (seldom or _noisy(answer)):
+        if answer.side is not Side.TWO_SIDED or not _noisy(answer):
             return safe
         step = 0.0
         for _ in range(_SETTLES):

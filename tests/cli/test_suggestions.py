@@ -1,5 +1,7 @@
 """Did you mean ...? And: completion, version."""
 
+import compileall
+import io
 import os
 import shlex
 import shutil
@@ -10,9 +12,13 @@ from pathlib import Path
 import pytest
 
 import dpacct as dp
+from dpacct.answer.answer import safe_number
+from dpacct.cli import command
 from dpacct.cli.main import COMMANDS, load
 from tests.cli.runner import PLAN, line, run
 from tests.structure.project import ROOT
+
+ALGORITHM = "federated --clients 500 --client-rate 0.1 --rounds 20 --noise-multiplier 2 --delta 1e-4 --algorithm"
 
 
 @pytest.mark.parametrize(
@@ -147,3 +153,76 @@ def test_help_lists_every_command() -> None:
     assert places == sorted(places)
     assert all(f"\n  {name}" in shown for name in COMMANDS)
     assert line("").stdout == shown
+
+
+@pytest.mark.parametrize(
+    ("typed", "same"),
+    [
+        ("help noise", "noise --help"),
+        ("help epsilon", "eps --help"),
+        ("help", "--help"),
+        ("epsilon --sigma 1 --delta 1e-5 -q", "eps --sigma 1 --delta 1e-5 -q"),
+        (
+            "eps --sigma 1 --rate 1% --steps 9 --delta 1e-5 -q",
+            "eps --sigma 1 --rate 0.01 --steps 9 --delta 1e-5 -q",
+        ),
+        (f"{ALGORITHM} DP-FedAvg", f"{ALGORITHM} dp-fedavg"),
+        (f"{ALGORITHM} dp_fedsam --missing 0", f"{ALGORITHM} DP-FedSAM"),
+    ],
+)
+def test_what_people_type_is_understood(typed: str, same: str) -> None:
+    done, usual = line(typed), line(same)
+    assert usual.code == 0 and usual.stdout
+    assert done.stdout.replace("dpacct epsilon", "dpacct eps") == usual.stdout
+
+
+def test_zcdp_by_its_rho() -> None:
+    answer = dp.ZCDP(rho="0.1") * 3
+    assert line("eps --zcdp .1 --steps 3 --delta 1e-5 -q").stdout.strip() == safe_number(
+        answer.epsilon("1e-5")
+    )
+    refused = line("eps --zcdp .1 --sigma 1 --delta 1e-5")
+    assert (
+        refused.code == 2 and "--zcdp is a release of its own: leave out --sigma" in refused.stderr
+    )
+
+
+@pytest.mark.parametrize("name", ["noise", "eps", "steps", "compare", "shuffle", "compose"])
+def test_a_command_alone_shows_one_line_to_copy(name: str) -> None:
+    failed = line(name)
+    assert failed.code == 2 and failed.stderr.count("\n") == 1
+    assert (
+        f"dpacct {load(name).examples[0]}" in failed.stderr
+        or "dpacct compose PLAN" in failed.stderr
+    )
+
+
+def test_the_answer_is_bold_on_a_terminal_unless_told_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.stdout", io.StringIO())
+    assert command._bold("epsilon 1") == "epsilon 1"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert command._bold("epsilon 1") == "\x1b[1mepsilon 1\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert command._bold("epsilon 1") == "epsilon 1"
+
+
+def test_help_needs_no_sources(tmp_path: Path) -> None:
+    """Compiled files are enough, as in a frozen program."""
+    shutil.copytree(
+        ROOT / "dpacct", tmp_path / "dpacct", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    compileall.compile_dir(tmp_path / "dpacct", quiet=2, legacy=True)
+    for source in (tmp_path / "dpacct").rglob("*.py"):
+        source.unlink()
+    for words in (["--help"], ["eps", "--help"], ["eps", "--sigma", "1", "--delta", ".1"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "dpacct", *words],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        )
+        assert done.returncode == 0 and done.stdout, done.stderr

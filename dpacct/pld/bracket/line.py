@@ -310,15 +310,8 @@ class SmoothedContour:
             log += n * part
             found.append((n, part, error, rough))
         root = math.sqrt(self.v2)
-        bump = self.v2 * (
-            1.0
-            + 0.5
-            * root
-            * 0.5
-            * math.erfc(-0.5 * root / math.sqrt(2.0))
-            * _SQRT_2PI
-            * math.exp(self.v2 / 8.0)
-        )
+        below = 0.5 * math.erfc(-0.5 * root / math.sqrt(2.0))  # Phi(root / 2)
+        bump = self.v2 * (1.0 + 0.5 * root * below * _SQRT_2PI * math.exp(self.v2 / 8.0))
         smooth = 0.5 * self.v2 * z * (z + 1.0)
         weight = 1.0 / (z * (z + 1.0)) - (bump if sign < 0 else 0.0)
         with np.errstate(under="ignore"):
