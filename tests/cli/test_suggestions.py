@@ -18,7 +18,7 @@ from dpacct.cli.main import COMMANDS, load
 from tests.cli.runner import PLAN, line, run
 from tests.structure.project import ROOT
 
-ALGORITHM = "federated --clients 500 --client-rate 0.1 --rounds 20 --noise-multiplier 2 --delta 1e-4 --algorithm"
+ALGORITHM = "federated --clients 50 --client-rate .1 --rounds 20 --noise-multiplier 2 --delta .01 --algorithm"
 
 
 @pytest.mark.parametrize(

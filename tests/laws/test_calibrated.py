@@ -1,4 +1,4 @@
-"""A calibrated plan meets its target when it is asked again: epsilon at the delta, and delta at the epsilon."""
+"""A calibrated plan meets its target when asked again: epsilon at the delta, delta at the epsilon."""
 
 from collections.abc import Callable
 from typing import Any
