@@ -149,3 +149,44 @@ def test_a_loss_by_its_name(loss: str) -> None:
     w, x, y = torch.zeros(model.dimension), torch.randn(3, 1, 8, 8), torch.tensor([0, 1, 2])
     wanted = {"multi_margin": 0.75, "nll": 0.0}[loss]
     assert float(model.mean_loss(w, x, y)) == pytest.approx(wanted)
+
+
+def test_a_hugging_face_classifier_trains(mine: types.ModuleType) -> None:
+    """By the one line of docs/training.md: a module whose scores are the logits of the classifier."""
+    import transformers
+
+    class Logits(torch.nn.Module):
+        def __init__(self, inner: Any) -> None:
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            logits: torch.Tensor = self.inner(x).logits
+            return logits
+
+    def vit(hidden_size: int) -> torch.nn.Module:
+        config = transformers.ViTConfig(
+            image_size=8,
+            patch_size=4,
+            num_channels=1,
+            hidden_size=hidden_size,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            intermediate_size=8,
+            num_labels=CLASSES,
+            attn_implementation="eager",
+        )
+        return Logits(transformers.ViTForImageClassification(config))
+
+    vars(mine)["vit"] = vit
+    prepared = replaced(
+        "model", {"name": "mine:vit", "hidden_size": 8}, privacy__rounds=2, data__clients=8
+    )
+    result = Session(prepared).finish()
+    assert result.planned == result.executed and np.isfinite(result.weights).all()
+    model = prepared.setting.model
+    x, y = torch.randn(3, 1, 8, 8), torch.tensor([0, 1, 2])
+    w = torch.from_numpy(result.weights.astype(np.float32))
+    rows = np.concatenate(list(model.record_gradients(w, x, y)))
+    whole = model.gradient(w[None], x[None], y[None])[0].numpy()
+    np.testing.assert_allclose(rows.mean(axis=0), whole, atol=1e-5)
