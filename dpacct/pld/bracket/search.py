@@ -209,7 +209,7 @@ class DirectionSearch:
         if low > -math.inf:
             # where the bracket is wider than that says, the cells are to blame
             seen = above.log_delta(epsilon) - low - above.v2 * self._local[1]
-            more = min(max(seen / max(sum(gaps), 1e-300), 1.0), 100.0)
+            more = min(max(seen / max(sum(gaps), 1e-300), 1.0), 10.0)
             gaps = [gap * more for gap in gaps]
         return gaps
 
@@ -314,7 +314,7 @@ class DirectionSearch:
         for turn, aim in enumerate(plan):
             size = max(epsilon - floor, 1e-12)
             self._steepest = 10.0 / (aim * size)
-            if high < math.inf and _spent():
+            if high < math.inf and spent():
                 break
             try:
                 lines = self._lines(epsilon, log_delta, partial(mul, aim * size))
@@ -354,7 +354,7 @@ class DirectionSearch:
         pair = None
         plan = (*_COARSE_DELTA, *(share * width for share in _FINER))
         for turn, aim in enumerate(plan):
-            if pair is not None and _spent():
+            if pair is not None and spent():
                 break
             try:
                 lines = self._lines(epsilon, log_delta, partial(_same, aim))
@@ -383,7 +383,7 @@ _TILTS = np.geomspace(1e-2, 3e4, 60)
 _LEFT = 0.5
 
 
-def _spent() -> bool:
+def spent() -> bool:
     """Return whether less than half of what this question may cost is left."""
     return remaining() < _LEFT * MOST_WORK
 

@@ -7,11 +7,13 @@ import numpy as np
 from dpacct.pld.pieces import Sources
 from dpacct.pld.stable import Floats
 
-from .search import DirectionSearch
+from .search import DirectionSearch, spent
 
 # log delta below which a Chernoff bound is all that is told, and what counts as met
 _NOTHING = -60.0
 _MET = 1.3
+# pairs of contours at most: what none of them reads well keeps what it has
+_PAIRS = 40
 
 
 def profile(sources: Sources, epsilons: Floats, width: float) -> tuple[Floats, Floats]:
@@ -28,9 +30,11 @@ def profile(sources: Sources, epsilons: Floats, width: float) -> tuple[Floats, F
     high = np.where(past, -np.inf, high)
     order = np.argsort(epsilons)
     left = order[(high > _NOTHING)[order]]
-    while left.size:
+    for turn in range(_PAIRS):
+        if not left.size or (turn and spent()):
+            break
         middle = int(left[left.size // 2])
-        pair = direction.delta(float(epsilons[middle]), 0.3 * width)[2]
+        pair = direction.delta(float(epsilons[middle]), 0.4 * width)[2]
         if pair is not None:
             up, down = (line.log_deltas(epsilons[left]) for line in pair)
             high[left], low[left] = np.minimum(high[left], up), np.maximum(low[left], down)
