@@ -34,10 +34,6 @@ _NODE_SECONDS, _READ_SECONDS, _PLACE_SECONDS = 7e-7, 1e-7, 1.5e-8
 # seconds: a law that is prepared for its moments; an entry of a table of frequencies and nodes; a function
 # such as exp at a place
 _PREPARED_SECONDS, _ENTRY_SECONDS, _FUNCTION_SECONDS = 3e-4, 2.5e-8, 1.2e-8
-MOST_SPARSE = 1 << 33
-"""Places of a window of which only few frequencies are asked for: they are never laid out."""
-MOST_TERMS = 1 << 24
-"""Products of frequencies and nodes that are summed one by one."""
 
 
 def most_cells(laws: int) -> int:
@@ -48,32 +44,6 @@ def most_cells(laws: int) -> int:
 def most_places(laws: int) -> int:
     """The largest number of places of a complete window, for this many distinct laws."""
     return max(1 << 14, _ARRAYS // (_PLACE + _LAW * laws))
-
-
-@dataclass
-class Work:
-    """The estimated seconds of a question so far, and of its most expensive piece."""
-
-    spent: float = 0.0
-    dearest: float = 0.0
-
-    @contextmanager
-    def piece(self) -> Iterator[None]:
-        """Count the block as one piece."""
-        with metered() as meter:
-            try:
-                yield
-            finally:
-                self.spent += meter.spent
-                self.dearest = max(self.dearest, meter.spent)
-
-    @property
-    def again(self) -> bool:
-        """Return whether twice the work of the most expensive piece is still allowed, as a finer grid needs.
-
-        What else the question has cost, another direction and its contours, is counted too.
-        """
-        return max(self.spent, spent()) + 2.0 * self.dearest <= WORK
 
 
 class Overspent(Exception):

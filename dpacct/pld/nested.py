@@ -113,7 +113,7 @@ def whole_laws(sources: Sources, spacing: float, high: float) -> tuple[Whole, Wh
     results = []
     for laws, upper_side in ((uppers, True), (lowers, False)):
         losses, masses, infinite = _stitched(laws, high, upper_side)
-        alone = decided(laws, None)
+        alone = decided(laws)
         side = _upper if upper_side else _lower
         results.append(side(losses, masses, infinite, alone, limit))
     return results[0], results[1]
@@ -159,7 +159,7 @@ def _stitched(laws: Laws, high: float, upper: bool) -> tuple[Floats, Floats, flo
     masses: list[Floats] = []
     below = above = 0.0
     for total, (start, stop) in zip(centres, ends, strict=True):
-        composed = compose(laws, total, window(laws, total, _TAIL), whole=True)
+        composed = compose(laws, total, window(laws, total, _TAIL))
         laid_out(composed.spectrum.length)
         at, tilted = composed.spectrum.between(start, stop)
         each = composed.rounding[0]
@@ -270,7 +270,7 @@ def _lower(losses: Floats, masses: Floats, infinite: float, alone: Decided, limi
     fits = np.flatnonzero(place[1:] <= losses[1:])
     if not fits.size:
         mass = np.log(np.array([max(1.0 - infinite, 1e-300)]))
-        return Whole(np.zeros(1), mass, infinite, Decided(0.0, 0.0, None), math.inf)
+        return Whole(np.zeros(1), mass, infinite, Decided(0.0, 0.0), math.inf)
     first = int(fits[0]) + 1
     at = np.concatenate(([place[first]], losses[first:]))
     mass = np.concatenate(([max(p_rest[first], 0.0)], masses[first:]))

@@ -131,6 +131,37 @@ def test_the_profile_lies_between(mu: float, rate: float, remove: bool, count: i
             assert low <= exact <= high
 
 
+BY = 1e-5
+
+
+@pytest.mark.parametrize("kind", ["slack", "unsure", "slip"])
+@pytest.mark.parametrize("top", [math.inf, 0.7])
+def test_pieces_may_be_off_by_what_they_admit(kind: str, top: float) -> None:
+    """Masses, losses of the whole, or all losses: one step and three."""
+    losses = np.array([-1.3, -0.25, 0.11, 0.5, 0.8, 1.21])
+    masses = np.array([0.05, 0.2, 0.25, 0.2, 0.2, 0.1])
+    none, by = np.zeros(6), np.full(6, BY)
+
+    def off(sign: float) -> Pieces:
+        log_p = np.log(masses) + (sign * BY if kind == "slack" else 0.0)
+        loss = losses + (0.0 if kind == "slack" else sign * BY)
+        at = losses + (sign * BY if kind == "slip" else 0.0)
+        wide = 0.05 if kind == "unsure" else 0.0
+        errors = [
+            by if kind in kinds else none for kinds in (("slack",), ("unsure", "slip"), ("slip",))
+        ]
+        return Pieces(log_p, loss, at - wide, at + wide, *errors)
+
+    # what is set apart is exact for one step at an epsilon below it
+    above, below = law_above(off(-1.0), 1.0, top), law_below(off(1.0), 1.0, top)
+    for epsilon in np.linspace(-1.5, min(1.2, top - 0.1), 9).tolist():
+        exact = float(masses @ np.maximum(-np.expm1(epsilon - losses), 0.0))
+        for law, sign, q in ((above, 1.0, above.top[1]), (below, -1.0, below.top[2])):
+            gain = float(law.mass @ np.maximum(-np.expm1(epsilon - law.at), 0.0))
+            gain += max(law.top[0] - math.exp(epsilon) * q, 0.0)
+            assert sign * (gain - exact) >= -1e-15
+
+
 def test_a_raised_mass_and_a_raised_loss_raise_every_composition() -> None:
     losses, masses = some_law(3, 6, 0.5)
 

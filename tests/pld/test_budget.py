@@ -14,13 +14,11 @@ from dpacct.pld.budget import (
     MOST_WORK,
     WORK,
     Overspent,
-    Work,
     metered,
     most_cells,
     most_places,
     remaining,
     rounded,
-    transformed,
 )
 from dpacct.pld.grid import graded
 
@@ -93,17 +91,6 @@ def test_one_budget_for_all_laws(laws: int) -> None:
     """More laws: fewer cells and places each."""
     assert laws * most_cells(laws) * 100 <= MEMORY
     assert (laws + 1) * most_places(laws) * 30 <= MEMORY
-
-
-def test_work_is_counted_and_ends() -> None:
-    """A finer grid is tried while twice the dearest piece is left, whatever the clock says."""
-    work, rounds = Work(), 0
-    while work.again:
-        with work.piece():
-            rounded(1000)
-            transformed(800, 1 << 16)
-        rounds += 1
-    assert 1 < rounds < 10 and WORK / 2 < work.spent <= WORK
 
 
 def test_a_meter_counts_the_same_each_time_and_only_what_is_inside() -> None:
