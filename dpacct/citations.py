@@ -189,6 +189,10 @@ GROUP_PROFILE = Citation(
     " The Complexity of Differential Privacy, 2017, Lemma 2.2)",
     "vadhan2017complexity.lemma2_2",
 )
+GROUP_SAMPLED = Citation(
+    "the units of a group sampled by coins: j of one data set against k - j of the other, the worst j",
+    "dpacct.group_sampled",
+)
 GROUP_GDP = Citation(
     "mu-GDP of one unit is k mu-GDP of k (Dong, Roth, Su 2022, Theorem 2.14), and attained",
     "dong2022gaussian.theorem2_14",

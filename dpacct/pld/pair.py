@@ -11,6 +11,8 @@ A mechanism states its pair (with the unit, without it) before any sampling. Thi
     fixed size, replace-one    C_q (Dong, Roth, Su 2022, Theorem 4.2); below, the mixture, which data realise
     participation              one coin for both neighbours (joint convexity)
     records of a user          sum_j Binomial(k, q)(j) N(j mu, 1) against N(0, 1), and back (Ganesh 2024)
+    a group of k units         sum_i Bin(j, q)(i) N(i mu, 1) against sum_i Bin(k-j, q)(i) N(-i mu, 1), for the
+                               worst j (docs/theory/subsampling.md)
     one bin of t               (1/t) sum_i N(mu e_i, I) against N(0, I), and back (Chua et al. 2025)
 """
 
@@ -32,6 +34,7 @@ from dpacct.citations import (
     COIN,
     FIXED_SIZE,
     GAUSSIAN,
+    GROUP_SAMPLED,
     LAPLACE,
     ON_THE_SAMPLE,
     POISSON,
@@ -48,7 +51,7 @@ from .derived import backwards, mirrored, sampled
 from .loss import LossDistribution
 from .moments import prepare
 from .nested import nested
-from .operators import Blended, exchanged_coins
+from .operators import Blended, Exchanged, exchanged_coins
 from .pieces import Cut, Source
 from .scalar import exp
 from .stable import Floats, TooFine
@@ -272,13 +275,29 @@ class Pair:
         """
         loss, mu = self._normal("records of a user are sampled")
         self._check_sampled()
-        weights = (
-            (j, math.comb(records, j) * rate**j * (1.0 - rate) ** (records - j))
-            for j in range(records + 1)
-        )
-        terms = tuple((w, float(j), 0.5 * j * (j - 1) * mu * mu) for j, w in weights if w > 0.0)
-        blend = loss.through(Blended(terms))
+        blend = loss.through(_sampled_moves(records, rate, mu))
         return Pairs((Cut(blend), Cut(blend.reversed())), (*self.basis, RECORDS))
+
+    def of_group(self, size: int, rate: float, adjacency: Adjacency) -> Pairs:
+        """Gaussian noise, and so many units at once, each in the sample by its own coin.
+
+        Of the units j are in the one data set only, and the others in the other one only: one pair for each
+        j, as that stays what it is over all steps. Under replace-one each data set has all of them.
+        """
+        loss, mu = self._normal("groups are sampled")
+        self._check_sampled()
+        basis = (*self._sampled_basis(POISSON_EXCHANGED), GROUP_SAMPLED)
+        if adjacency is Adjacency.REPLACE_ONE:
+            assert self.near is not None
+            loss, mu = self.near()._normal("groups are sampled")
+            moves = _sampled_moves(size, rate, mu)
+            return Pairs((Cut(loss.through(Exchanged(moves, moves, -1, mu * mu))),), basis)
+        ways = []
+        for j in range(size, 0, -1):
+            here = _sampled_moves(j, rate, mu)
+            there = _sampled_moves(size - j, rate, mu)
+            ways.append(loss.through(Exchanged(here, there, -1, mu * mu) if j < size else here))
+        return Pairs(tuple(map(Cut, (*ways, ways[0].reversed()))), basis)
 
     def in_bins(self, bins: int, epochs: int) -> Pairs:
         """Gaussian noise, and a unit in one bin of so many, which are passed over so many times.
@@ -357,6 +376,15 @@ class Pair:
         if self._mu is not None and not 1.0 / most <= self._mu <= 1.0 / least:
             message = f"sigma of a sampled release must be in [0.01, 1e15], got {1.0 / self._mu!r}"
             raise OutsideDomain(message, argument="sigma")
+
+
+def _sampled_moves(records: int, rate: float, mu: float) -> Blended:
+    """Noise moved by as many records as are sampled of so many: N(j mu, 1), j binomial."""
+    weights = (
+        (j, math.comb(records, j) * rate**j * (1.0 - rate) ** (records - j))
+        for j in range(records + 1)
+    )
+    return Blended(tuple((w, float(j), 0.5 * j * (j - 1) * mu * mu) for j, w in weights if w > 0.0))
 
 
 def composed(sides: Sequence[tuple[Ways, int]]) -> Ways:

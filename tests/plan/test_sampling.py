@@ -200,11 +200,11 @@ def test_a_user_of_one_record_is_that_record() -> None:
     assert user == pytest.approx(poisson, rel=1e-12)
 
 
-def test_records_of_a_user_are_below_a_group() -> None:
+def test_records_of_a_user_are_no_more_than_a_group() -> None:
     user = RecordsPerUser(4, "0.05")(Gaussian(sigma=3)) * 50
     group = Group(Poisson("0.05")(Gaussian(sigma=3)) * 50, size=4)
     of_user, of_group = (float(plan.epsilon(delta=1e-5, method="exact")) for plan in (user, group))
-    assert of_user < of_group
+    assert of_user <= of_group * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("noise", [Laplace(b=1), PureDP(epsilon=1), M + Laplace(b=1)])

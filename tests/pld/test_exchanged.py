@@ -126,3 +126,47 @@ def test_an_odd_sensitivity_has_no_two_records_that_face_each_other() -> None:
     run = dp.Poisson("0.05")(dp.DiscreteLaplace(scale=2, sensitivity=3)) * 10
     answer = run.epsilon("1e-5", adjacency=REPLACE_ONE, method="exact")
     assert answer.lower is not None and answer.upper > 1.05 * answer.lower
+
+
+GROUPS = [(2, 3.29422), (5, 9.59963), (10, 22.889)]
+
+
+@pytest.mark.parametrize(("size", "truth"), GROUPS)
+def test_a_group_of_a_sampled_gaussian_is_exact(size: int, truth: float) -> None:
+    """Truth: dp_accounting's mixture of Gaussians for the split that is worst there, k against 0."""
+    run = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000
+    answer = dp.Group(run, size=size).epsilon("1e-5", method="exact")
+    assert answer.upper == pytest.approx(truth, rel=2e-5)
+    assert answer.lower is not None and answer.upper - answer.lower < 1e-9
+
+
+@pytest.mark.parametrize(("rate", "size"), [("0.2", 2), ("0.7", 3)])
+def test_a_group_s_one_step_by_quadrature(rate: str, size: int) -> None:
+    """Truth: mpmath, the worst split of the group between the two data sets."""
+    q, mu = mp.mpf(rate), mp.mpf("0.8")
+
+    def moved(x: Any, units: int, way: int) -> Any:
+        weights = (mp.binomial(units, i) * q**i * (1 - q) ** (units - i) for i in range(units + 1))
+        return sum(w * mp.npdf(x, way * i * mu) for i, w in enumerate(weights))
+
+    with mp.workdps(18):
+        for epsilon in ("0.1", "1"):
+            growth = mp.exp(mp.mpf(epsilon))
+            truth = max(
+                mp.quad(
+                    lambda x, j=j, growth=growth: max(
+                        moved(x, j, 1) - growth * moved(x, size - j, -1), 0
+                    ),
+                    mp.linspace(-14, 14, 57),
+                )
+                for j in range(size + 1)
+            )
+            run = dp.Poisson(rate)(dp.Gaussian(sigma="1.25"))
+            answer = dp.Group(run, size=size).delta(epsilon, method="exact")
+            assert answer.upper == pytest.approx(float(truth), rel=1e-5)
+
+
+def test_a_group_of_exchanged_units_is_worse_than_one() -> None:
+    run = (dp.Poisson("0.01")(dp.Gaussian(noise_multiplier="1.1")) * 100).under("replace-one")
+    one, two = (dp.Group(run, size=k).epsilon("1e-5", method="exact") for k in (1, 2))
+    assert 2 * one.upper < two.upper < 4 * one.upper

@@ -13,6 +13,7 @@ from dpacct.plan.samplers.sampled import Sampler
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
+    from dpacct.mechanisms.mechanism import Mechanism
     from dpacct.plan.node import Leaf
     from dpacct.pld.pair import Pair, Pairs
 
@@ -48,6 +49,14 @@ class Poisson(Sampler, kind="poisson"):
                 " of units, which the sample inside takes as fixed; Participation(rate) is a coin"
             )
             raise Unsupported(f"{message} that is not the unit's own", argument="plan")
+
+    def grouped(self, mechanism: Mechanism, size: int) -> Leaf | None:
+        """The group's own pairs, of noise whose moves add up."""
+        from dpacct.plan.samplers.group import MOST, PoissonGroup
+
+        if size > MOST or mechanism.grouped(size) is None:
+            return None
+        return PoissonGroup(size=size, rate=self.rate).holding(mechanism)
 
     def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
         """The mixture with weight `rate` on the differing unit being sampled."""

@@ -22,7 +22,7 @@ class RecordsPerUser(Sampler, kind="records-per-user"):
 
     The noise is Gaussian, and its sigma in units of what one record may add: with j records in a step the
     sum moves by up to j of them. Neighbours differ by a whole user, so the adjacency is add-remove. Of a
-    group whose members are sampled together, see `Group`; its bound is far above this.
+    group of units that come and go see `Group`.
 
     >>> import dpacct as dp
     >>> run = RecordsPerUser(5, "0.01")(dp.Gaussian(sigma="1.1")) * 1000

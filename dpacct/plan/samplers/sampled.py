@@ -118,6 +118,10 @@ class Sampler(Record, ABC):
 
         return self.pairs(Pair.together(parts), adjacency)
 
+    def grouped(self, mechanism: Mechanism, size: int) -> Leaf | None:
+        """One release on such a sample as a group of `size` units sees it; None where that is not known."""
+        return None
+
     def holding(self, mechanism: Mechanism) -> SampledRelease:
         """One release of a mechanism on a sample, as a leaf."""
         needs_pair(mechanism)
@@ -215,6 +219,10 @@ class SampledRelease(OnSample, Leaf):
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The mechanism's pair, amplified."""
         return self.sampler.pairs(self.node.pair(adjacency), adjacency)
+
+    def grouped(self, size: int) -> Leaf | None:
+        """The release as a group sees it, where its sampler knows that."""
+        return self.sampler.grouped(self.node, size)
 
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction | None:
         """Above the largest loss of the pairs, far more than floats round it by."""
