@@ -24,6 +24,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -32,11 +33,13 @@ from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Side
 
 if TYPE_CHECKING:
-    from fractions import Fraction
     from types import ModuleType
 
+    from dpacct.answer import Answer
     from dpacct.papers.ranges import Hypotheses, Value
 
+Ends: TypeAlias = tuple[float, float]
+"""A value between two ends."""
 Plain: TypeAlias = "float | int | tuple[float | int, ...]"
 """An argument as a formula takes it: a float, an int where the range has whole numbers, or a list of them."""
 
@@ -349,6 +352,12 @@ def header_of(text: str, path: Path) -> tuple[int, dict[str, str], str]:
     return len(header) + 3, header, body
 
 
+def ends(answer: Answer) -> Ends:
+    """Both ends of an answer, with its value for a missing end."""
+    lower, value, upper = answer.lower, answer.value, answer.upper
+    return value if lower is None else lower, value if upper is None else upper
+
+
 def point(text: str) -> dict[str, str]:
     """`rate=0.1, votes=[6, 0]` by name, as text.
 
@@ -368,3 +377,18 @@ def _rounded(value: Value) -> Plain:
 
 def _float(value: Fraction | int) -> float | int:
     return value if isinstance(value, int) else float(value)
+
+
+def shown(point: Mapping[str, object]) -> str:
+    """A point as `name=value, ...`.
+
+    >>> shown({"alpha": 2, "tau": "0.05", "votes": (6, 0)})
+    'alpha=2, tau=0.05, votes=[6, 0]'
+    """
+    return ", ".join(f"{name}={_argument(value)}" for name, value in point.items())
+
+
+def _argument(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_argument, value))}]"
+    return format(float(value), ".12g") if isinstance(value, float | Fraction) else str(value)

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
-from random import Random
 from types import CodeType
 from typing import TypeAlias
 
@@ -83,14 +82,6 @@ class Range:
         named = ((f"{name}[{i}]", part) for i, part in enumerate(parts))
         return tuple(interval.check(place, part, error=OutsideDomain) for place, part in named)
 
-    def draw(self, rng: Random, interval: Interval, boundary: bool) -> Value:
-        """A value; lists are short, and at the boundary as short as may be."""
-        if self.many is None:
-            return draw(interval, rng, "boundary" if boundary else "inside")
-        least, most = self.many
-        size = least if boundary else rng.randint(least, min(most, least + 6))
-        return tuple(draw(interval, rng) for _ in range(size))
-
 
 @dataclass(frozen=True)
 class Hypotheses:
@@ -124,7 +115,7 @@ class Hypotheses:
         for name in self.ranges.keys() - values.keys():
             raise InvalidArgument(f"{name} is missing: it must be in {self}", argument=name)
         checked: dict[str, Value] = {}
-        for name in self._order:
+        for name in self.order:
             each = self.ranges[name]
             interval = each.at(checked, self.functions)
             try:
@@ -136,17 +127,8 @@ class Hypotheses:
                 raise type(wrong)(message, argument=name) from None
         return {name: checked[name] for name in self.ranges}
 
-    def draw(self, rng: Random, boundary: bool = False) -> dict[str, Value]:
-        """Values inside, or with one of them (at random) on the boundary; raises where there are none."""
-        odd = rng.choice(list(self.ranges)) if boundary else None
-        drawn: dict[str, Value] = {}
-        for name in self._order:
-            interval = self.ranges[name].at(drawn, self.functions)
-            drawn[name] = self.ranges[name].draw(rng, interval, name == odd)
-        return {name: drawn[name] for name in self.ranges}
-
     @cached_property
-    def _order(self) -> list[str]:
+    def order(self) -> list[str]:
         """The names, ordered so that ranges come after the arguments that their ends depend on."""
         return sorted(self.ranges, key=lambda name: bool(self.ranges[name].dependent))
 

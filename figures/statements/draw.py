@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.declare import number as words
-from dpacct.papers.oracle import Comparison
+from dpacct.papers.oracles.oracle import Comparison
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import get
 from dpacct.report.plots.chart import Axis, Band, Chart, Line, Mark, Stretch

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpacct.errors import DpacctError
-from dpacct.papers.oracle import Comparison, Oracle, oracle_of
+from dpacct.papers.oracles.oracle import Comparison, Oracle, oracle_of
 from dpacct.papers.page import Plain, Statement
 from dpacct.papers.registry import statements
 from dpacct.vocabulary import Side

@@ -19,7 +19,7 @@ import yaml
 import dpacct as dp
 from dpacct.answer.answer import KNOWN, PROTECTS
 from dpacct.cli.main import Root
-from dpacct.papers.oracle import oracle_of
+from dpacct.papers.oracles.oracle import oracle_of
 from dpacct.papers.registry import get
 from dpacct.vocabulary import Adjacency, Side, Strength, Unit
 from figures.record import from_csv

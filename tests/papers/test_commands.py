@@ -130,11 +130,13 @@ def test_refusals(command: str, code: int, message: str) -> None:
 # --- verify
 
 
-def test_a_file_is_answered_with_the_option_that_reads_it(tmp_path: Path) -> None:
+def test_a_file_is_taken_for_a_certificate(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text("{}")
     refused = run("verify", str(path))
-    assert refused.code == 2 and f"put --certificate before '{path}'" in refused.stderr
+    assert refused.code == 2 and "certificate" in refused.stderr
+    assert run("eps", *["--sigma", "4", "--delta", "1e-5", "--certificate"], str(path)).code == 0
+    assert run("verify", str(path)).stdout == run("verify", "--certificate", str(path)).stdout
 
 
 def test_verify_shows_the_witness_of_what_is_false() -> None:
@@ -184,7 +186,9 @@ def test_what_states_nothing_to_judge_exits_10() -> None:
 
 
 def test_the_seed_repeats_a_search() -> None:
-    first, again = (line("verify udp_fl.theorem2 --seed 4 --json").json for _ in range(2))
+    first, again = (
+        line("verify udp_fl.theorem2 --draws 50 --seed 4 --json").json for _ in range(2)
+    )
     assert first["entries"] == again["entries"]
 
 

@@ -17,6 +17,7 @@ from dpacct.declare.domain import SEED, STEPS, Text
 from dpacct.declare.number import down, up
 from dpacct.declare.record import Usage
 from dpacct.errors import InvalidArgument
+from dpacct.papers.page import shown
 
 if TYPE_CHECKING:
     from dpacct.papers.verify import VerifyReport
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     "verify",
     group(
         "Target",
-        argument("names", "[ID | PAPER] ...", Text(), many=True),
+        argument("names", "[ID | PAPER | FILE] ...", Text(), many=True),
         option("--certificate FILE", "a certificate that eps, delta, noise or steps wrote"),
         switch(
             "--independent",
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     examples=(
         "verify dp_fed_ls.lemma2 --draws 100",
         "verify canonne2020 --draws 50 --json",
-        "verify --certificate out.json",
+        "verify out.json",
         "verify --certificate out.json --json",
         "verify --certificate out.json --independent",
     ),
@@ -60,15 +61,18 @@ def main(
     """Search the statements of the papers for counter-examples, or prove a certificate again.
 
     Each statement is compared with a truth that shares no formula with it, over its whole domain and
-    the boundary; what violates it is shrunk to a small witness. Exits with 5 if that contradicts
-    what the registry says of it.
+    the boundary; what violates it is shrunk to a small witness. A refuted statement is judged by its
+    stored counter-example, and searched anew with --draws. Exits with 5 if something contradicts what
+    the registry says of it.
 
-    With --certificate, every claim of a certificate is proven again from the plan that it states.
+    Of a FILE (or --certificate), every claim of a certificate is proven again from the plan that it states.
     The check reads the plan's text and evaluates each bound with more precision than was claimed;
     it shares no code with the search that found the contour. --independent evaluates two nested integrals
     instead, which an auditor can read in an afternoon, on every claim that one line carries. Exits with 8
     if a claim does not hold.
     """
+    if certificate is None and len(names) == 1 and os.path.isfile(names[0]):
+        return _checked(line, names[0], independent)
     if certificate is None:
         if independent:
             raise Usage("--independent needs --certificate", argument="--independent")
@@ -132,19 +136,12 @@ def _searched(
     The code is that of a counter-example where something contradicts the registry, else that of
     nothing judged where an oracle could judge no point, or nothing at all was checked.
     """
-    from dpacct.papers.registry import UnknownName, select
+    from dpacct.papers.registry import select
     from dpacct.papers.verify import examine
 
     started = time.monotonic()
     reports: list[VerifyReport] = []
-    try:
-        chosen = select(names)
-    except UnknownName as error:
-        files = [name for name in names if os.path.isfile(name)]
-        if not files:
-            raise
-        message = f"{error.message}; to check a certificate, put --certificate before {files[0]!r}"
-        raise UnknownName(message, error.candidates) from error
+    chosen = select(names)
     for index, statement in enumerate(chosen, 1):
         report = examine(statement, draws=draws, seed=seed)
         reports.append(report)
@@ -201,8 +198,6 @@ def _line(report: VerifyReport) -> str:
 
 
 def _witness(report: VerifyReport) -> str:
-    from dpacct.papers.verify import shown
-
     assert report.witness is not None
     compared = report.witness.comparison
     true = f"[{down(compared.lower, 10)}, {up(compared.upper, 10)}]"

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-import dpacct as dp
-from dpacct.papers.oracle import oracle
 from dpacct.plan.sampled_renyi import any_order as fractional
 from dpacct.plan.sampled_renyi import whole_order as integer
 
-__all__ = ["fractional", "integer", "removing"]
-
-
-@oracle("fractional", draws=150, within=1e-6)
-@oracle("integer", draws=1500, within=1e-7)
-def removing(alpha: float, rate: float, sigma: float) -> float | None:
-    """Quadrature of the likelihood ratio's power, the worse direction, by the exact engine."""
-    if sigma < 0.05:
-        return None
-    return float(dp.Poisson(rate)(dp.Gaussian(sigma=sigma)).rdp(alpha))
+__all__ = ["fractional", "integer"]

@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache, lru_cache
 
-import numpy as np
-
-import dpacct as dp
 from dpacct.mechanisms.laws import staircase
-from dpacct.papers import truths
 from dpacct.papers.formulas import geng2014, girgis2021
-from dpacct.papers.oracle import Comparison, Ends, Floats, oracle, proof, vanish
 from dpacct.pld.roots import decreasing
 
 # Lemma 1
@@ -32,38 +25,10 @@ def optimal_nu(alpha: float, gamma: float) -> float:
     return staircase.mean_size(lam, staircase.best_nu(lam))
 
 
-def _lam(alpha: float, gamma: float, shape: Callable[[float], float]) -> float:
-    """The least lam at which the staircase of that shape costs gamma, by halving."""
-
-    def less(lam: float) -> bool:
-        return lam == 0.0 or divergence_staircase(alpha, lam, shape(lam), 1.0) < gamma
-
-    high = 2.0 * gamma
-    while less(high):
-        high *= 2.0
-    return truths.last(less, 0.0, high, 1e-9)
-
-
-@oracle("optimal_nu", draws=6, within=1e-4)
-def least_at_renyi(alpha: float, gamma: float) -> float:
-    """The least E|X| over a grid of nu, each at the lam that makes it (alpha, gamma)-RDP."""
-
-    def amplitude(nu: float) -> float:
-        return truths.staircase_moment(_lam(alpha, gamma, lambda _: nu), nu, 1)
-
-    return min(map(amplitude, (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)))
-
-
 # Section 4.2
 def variance_gap(epsilon: float) -> float:
     """The two terms of the expansion, sensitivity 1."""
     return 1.0 / 12.0 - epsilon * epsilon / 720.0
-
-
-@oracle("variance_gap")
-def gap_to_laplace(epsilon: float) -> float:
-    """2/epsilon^2 less the least variance over nu."""
-    return 2.0 / epsilon**2 - truths.least_staircase_moment(epsilon, 2)
 
 
 def variance_gap_gaussian(alpha: float, gamma: float) -> float:
@@ -71,28 +36,10 @@ def variance_gap_gaussian(alpha: float, gamma: float) -> float:
     return variance_gap(lam_of(alpha, gamma))
 
 
-@oracle("variance_gap_gaussian", draws=10, within=1e-6)
-def gap_to_gaussian(alpha: float, gamma: float) -> float:
-    """alpha/(2 gamma) less the variance of Lemma 1's staircase at the same divergence."""
-
-    def shape(lam: float) -> float:
-        return 1.0 / (1.0 + math.exp(lam / 2.0))
-
-    lam = _lam(alpha, gamma, shape)
-    return alpha / (2.0 * gamma) - truths.staircase_moment(lam, shape(lam), 2)
-
-
 # Table 3
 def table3_gaussian(alpha: float, sigma: float) -> float:
     """Divergence of order alpha, sigma = std / sensitivity."""
     return alpha / (2.0 * sigma * sigma)
-
-
-@oracle("table3_gaussian", draws=200, within=1e-8)
-def gaussian_divergence(alpha: float, sigma: float) -> Ends | None:
-    """The Renyi integral by the trapezoid rule, which is exact to rounding for such functions."""
-    value = truths.normal_divergence(alpha, 1.0 / sigma)
-    return value and truths.around(value)
 
 
 # Theorems 1 and 2
@@ -117,58 +64,6 @@ def theorem2_log(alpha: float, lam: float, nu: float) -> float:
 theorem2_corrected = staircase.renyi
 
 
-@lru_cache(maxsize=64)
-def _pieces(lam: float, nu: float, shift: float) -> tuple[Floats, Floats, Floats]:
-    """(length, log density at x and at x - shift, less that at 0) of pieces on which they are constant."""
-    steps = math.ceil(42.0 / lam) + 2
-    if steps > 20_000:
-        raise ArithmeticError("too many steps")
-    whole = np.arange(steps + 1.0)
-    kinks = np.concatenate([whole, whole + nu, -whole, -whole - nu])
-    jumps = np.unique(np.concatenate([kinks, kinks + shift]))
-    middle = 0.5 * (jumps[1:] + jumps[:-1])
-
-    def level(x: Floats) -> Floats:
-        below = np.floor(np.abs(x))
-        return np.asarray(-lam * (below + (np.abs(x) - below >= nu)))
-
-    return np.diff(jumps), level(middle), level(middle - shift)
-
-
-def divergence_staircase(alpha: float, lam: float, nu: float, shift: float) -> float:
-    """D_alpha of the mechanism from itself shifted; both directions are the same, by symmetry."""
-    length, base, moved = _pieces(lam, nu, shift)
-    weight = length * np.exp(base)
-    # P and Q exchange their roles under reflection, so the mean under P of e^{(alpha-1) L} decides;
-    # divided by the mass, so that neither small losses nor orders near 1 lose their digits
-    loss, s = base - moved, alpha - 1.0
-    if s * lam < 600.0:
-        mean = float(weight @ np.expm1(s * loss)) / float(np.sum(weight))
-        return max(0.0, math.log1p(mean) / s)
-    top = s * float(np.max(loss))
-    mean = float(weight @ np.exp(s * loss - top)) / float(np.sum(weight))
-    return (top + math.log(mean)) / s
-
-
-@oracle("theorem1", "theorem2_log", "theorem2_corrected", draws=800, within=1e-6)
-def worst(alpha: float, lam: float, nu: float) -> Ends:
-    """The densities integrated piece by piece, for shifts of the whole sensitivity and parts of it."""
-    shifts = {1.0, 0.9, 0.5, nu, 1.0 - nu} - {0.0}
-    best = max(divergence_staircase(alpha, lam, nu, shift) for shift in shifts)
-    return best - 1e-15, best + 1e-15
-
-
-@proof("theorem2_corrected")
-def total_mass() -> bool:
-    """Show that the corrected moment at alpha = 1 is the total mass, 1, for nu on either side of 1/2."""
-    b = "exp(-lam)"
-    height, ends = f"(1 - {b})/(2*(nu + {b}*(1 - nu)))", f"(1 + {b})"
-    return vanish(
-        f"{ends}/2 + {height}*({ends}*nu + (1 - 2*nu)*{b}) - 1",
-        f"{ends}/2 + {height}*({ends}*(1 - nu) + (2*nu - 1)) - 1",
-    )
-
-
 # Section 4.2
 def multidim(alpha: float, lam: float, n: int) -> float:
     """The 1-D divergence, whatever n."""
@@ -178,12 +73,6 @@ def multidim(alpha: float, lam: float, n: int) -> float:
 def multidim_corrected(alpha: float, lam: float, n: int) -> float:
     """Renyi divergence of order alpha, at most."""
     return n * staircase.renyi(alpha, lam, 0.5)
-
-
-@oracle("multidim", "multidim_corrected", draws=400, within=1e-6)
-def split(alpha: float, lam: float, n: int) -> Ends:
-    """n coordinates shifted by 1/n each: n times the 1-D divergence, piece by piece."""
-    return truths.around((divergence_staircase(alpha, lam, 0.5, 1.0 / n), 1e-15), n)
 
 
 # Theorem 3
@@ -199,12 +88,6 @@ def theorem3_corrected(lam: float, nu: float, sensitivity: float, m: int, steps:
     return m * steps * sensitivity * staircase.mean_size(lam, nu)
 
 
-@oracle("theorem3", "theorem3_corrected", draws=200, within=1e-8)
-def amplitudes(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> float:
-    """m T times the mean amplitude of one draw, summed piece by piece."""
-    return m * steps * sensitivity * truths.staircase_moment(lam, nu, 1)
-
-
 # Theorem 5
 def theorem5(smoothness: float, w: float, v: float) -> float:
     """Evaluate the printed formula; w and v are one coordinate of the two ends of the curve."""
@@ -216,24 +99,6 @@ def theorem5_corrected(smoothness: float, w: float, v: float) -> float:
     return 3.0 / smoothness + 2.0 * w - v
 
 
-@oracle("theorem5", "theorem5_corrected", draws=100)
-def curve(smoothness: float, w: float, v: float) -> Ends:
-    """The theta at which the mean of the curve less w is 1/L: Gauss-Legendre over r, one division."""
-    nodes, weights = np.polynomial.legendre.leggauss(8)
-    r, weight = 0.5 * (nodes + 1.0), 0.5 * weights
-    ends = float(weight @ ((1.0 - r) ** 2 * v + (r**2 - 1.0) * w))
-    value = (1.0 / smoothness - ends) / float(weight @ (2.0 * r * (1.0 - r)))
-    room = 1e-13 * (abs(v) + abs(w) + 1.0 / smoothness)
-    return value - room, value + room
-
-
-@proof("theorem5_corrected")
-def moments_of_the_curve() -> bool:
-    """Show that the mean of the curve less w, for uniform r, is 1/L exactly at the corrected theta."""
-    curve = "(1 - r)**2*v + 2*r*(1 - r)*(3/L + 2*w - v) + r**2*w"
-    return vanish(f"integrate({curve}, (r, 0, 1)) - w - 1/L")
-
-
 # Lemma 2
 lemma2 = lemma2_corrected = girgis2021.upper
 
@@ -241,14 +106,6 @@ lemma2 = lemma2_corrected = girgis2021.upper
 def lemma2_renyi_level(gamma: float, clients: int) -> float:
     """Evaluate the printed formula at alpha = 2."""
     return girgis2021.upper(2, gamma, clients)
-
-
-@oracle("lemma2_renyi_level", draws=300, within=1e-8)
-def at_renyi_level(gamma: float, clients: int) -> float | None:
-    """Judge at order 2, for the randomised response whose divergence of order 2 is gamma."""
-    # e^gamma = cosh(3 eps/2)/cosh(eps/2) = 2 cosh(eps) - 1
-    epsilon = math.acosh(0.5 * (1.0 + math.exp(gamma)))
-    return truths.shuffled_divergence(2.0, epsilon, clients)
 
 
 # Lemma 3
@@ -264,39 +121,10 @@ def algorithm3_corrected(epsilon: float, delta: float, steps: int) -> float:
     return math.sqrt(0.5 * steps) / root
 
 
-@oracle("algorithm3_corrected", draws=200, within=1e-7, claimed=True)
-def delivered(sigma: float, epsilon: float, delta: float, steps: int) -> Comparison | None:
-    """Delta at that noise and epsilon, exactly, of T Gaussians."""
-    if not 1e-3 < math.sqrt(steps) / sigma < 1e3:
-        return None
-    node = dp.Gaussian(sigma=sigma) * steps
-    true = node.delta(epsilon=epsilon, method="balle_wang.theorem8").value
-    return Comparison(delta, true, true)
-
-
-@proof("algorithm3_corrected")
-def best_order() -> bool:
-    """The least of T alpha/(2 sigma^2) + L/(alpha - 1) over alpha is eps at the corrected sigma."""
-    cost = "(T*(s + 1)/(2*sigma**2) + L/s)"  # s = alpha - 1
-    best, noise = "sigma*sqrt(2*L/T)", "sqrt(T/2)/(sqrt(L + eps) - sqrt(L))"
-    return vanish(
-        f"diff({cost}, s).subs(s, {best})",
-        f"diff({cost}, s, 2) - 2*L/s**3",  # positive
-        f"{cost}.subs(s, {best}).subs(sigma, {noise}) - eps",
-    )
-
-
 # Theorem 6
 def theorem6(alpha: float, gamma: float, sensitivity: float) -> float:
     """The smallest standard deviation."""
     return sensitivity * math.sqrt(alpha / (2.0 * gamma))
-
-
-@oracle("theorem6", draws=300, within=1e-7, claimed=True)
-def delivered_noises(sigma: float, alpha: float, gamma: float, sensitivity: float) -> Comparison:
-    """The divergence at that noise, by the exact engine."""
-    true = float(dp.Gaussian(sigma=sigma / sensitivity).rdp(alpha))
-    return Comparison(gamma, true, true)
 
 
 # Theorem 7
@@ -310,43 +138,6 @@ def theorem7(alpha: float, lam: float) -> float:
     return math.log1p(up * math.expm1(s * lam) + down * math.expm1(-alpha * lam)) / s
 
 
-@oracle("theorem7", "theorem7_l2", "theorem7_l2_corrected", draws=500, within=1e-8)
-def laplace_divergence(alpha: float, lam: float, n: int = 1) -> Ends:
-    """Integrate the divergence of n coordinates moved by lam/sqrt(n): Gauss-Laguerre and -Legendre."""
-    lam /= math.sqrt(n)
-    tail_x, tail_w = np.polynomial.laguerre.laggauss(6)
-    unit_x, unit_w = np.polynomial.legendre.leggauss(16)
-    panels = math.ceil(lam * (2.0 * alpha - 1.0) / 6.0) + 1
-    if panels > 50_000:
-        raise ArithmeticError("too many panels")
-    edges = np.linspace(0.0, lam, panels + 1)
-    half = 0.5 * (edges[1] - edges[0])
-    x = (edges[:-1, None] + half * (1.0 + unit_x)).ravel()
-    middle = -alpha * np.abs(x - lam) - (1.0 - alpha) * np.abs(x)
-    left = -alpha * (tail_x + lam) - (1.0 - alpha) * tail_x + tail_x
-    right = -alpha * tail_x - (1.0 - alpha) * (tail_x + lam) + tail_x
-    logs = np.concatenate([middle, left, right])
-    weights = np.concatenate([np.tile(half * unit_w, panels), tail_w, tail_w])
-    top = float(np.max(logs))
-    total = float(weights @ np.exp(logs - top)) / 2.0
-    return truths.around(((top + math.log(total)) / (alpha - 1.0), 2e-14 / (alpha - 1.0)), n)
-
-
-@proof("theorem7")
-def three_pieces() -> bool:
-    """The integral of p^alpha q^(1-alpha) for two Laplace densities, piece by piece."""
-    from sympy import exp, integrate, oo, simplify, symbols
-
-    lam, t = symbols("lambda t", positive=True)
-    x = symbols("x", real=True)
-    alpha = t + 1  # above 1, so that sympy knows the sign of every exponent
-    left = integrate(exp(alpha * (x - lam) + (1 - alpha) * x) / 2, (x, -oo, 0))
-    middle = integrate(exp(alpha * (x - lam) - (1 - alpha) * x) / 2, (x, 0, lam))
-    right = integrate(exp(-alpha * (x - lam) - (1 - alpha) * x) / 2, (x, lam, oo))
-    printed = alpha * exp(lam * t) + t * exp(-lam * alpha)
-    return bool(simplify(left + middle + right - printed / (2 * alpha - 1)) == 0)
-
-
 def theorem7_l2(alpha: float, lam: float, n: int) -> float:
     """The 1-D divergence, whatever n."""
     return theorem7(alpha, lam)
@@ -357,26 +148,10 @@ def theorem7_l2_corrected(alpha: float, lam: float, n: int) -> float:
     return theorem7(alpha, lam * math.sqrt(n))
 
 
-@proof("theorem7_l2_corrected")
-def convex_in_the_shift() -> bool:
-    """log(u e^{s x} + v e^{-a x}) with u + v = 1 is convex: its second derivative is a square times uv."""
-    up, down = "u*exp(s*x)", "v*exp(-a*x)"
-    return vanish(
-        f"diff(log({up} + {down}), x, 2) - {up}*{down}*(s + a)**2/({up} + {down})**2",
-    )
-
-
 # Lemma 4
 def lemma4(sigma: float) -> float:
     """Mean absolute value."""
     return 2.0 * sigma / math.sqrt(2.0 * math.pi)
-
-
-@oracle("lemma4", draws=50)
-def gaussian_amplitude(sigma: float) -> float:
-    """The mean of |x| by quadrature."""
-    halves = truths.integral(lambda x: x * truths.normal_density(x), 0.0, 40.0)
-    return sigma * 2.0 * halves
 
 
 # Lemma 5
@@ -390,12 +165,6 @@ def lemma5_corrected(b: float) -> float:
     return b
 
 
-@oracle("lemma5", "lemma5_corrected", draws=50)
-def laplace_amplitude(b: float, **_rest: float) -> float:
-    """b times the mean of |x| at scale 1, by quadrature."""
-    return b * truths.integral(lambda x: x * np.exp(-x), 0.0, 60.0)
-
-
 # Section 4.1
 def conversion(alpha: float, rho: float, delta: float, steps: int) -> float:
     """Evaluate the printed formula."""
@@ -405,16 +174,6 @@ def conversion(alpha: float, rho: float, delta: float, steps: int) -> float:
 def conversion_corrected(alpha: float, rho: float, delta: float, steps: int) -> float:
     """Epsilon at this delta."""
     return steps * rho - math.log(delta) / (alpha - 1.0)
-
-
-@oracle("conversion", "conversion_corrected", draws=300, within=1e-7)
-def composed_gaussians(alpha: float, rho: float, delta: float, steps: int) -> Ends | None:
-    """Epsilon of that many Gaussians with this divergence at alpha, exactly composed: a lower bound."""
-    mu = math.sqrt(2.0 * rho / alpha * steps)
-    if not 1e-3 < mu < 1e3:
-        return None
-    node = dp.Gaussian(sigma=1.0 / mu)
-    return node.epsilon(delta=delta, method="balle_wang.theorem8").value, math.inf
 
 
 # Theorem 8
@@ -428,12 +187,6 @@ def theorem8_final(sigma: float, m: int, steps: int) -> float:
     return m * sigma * math.sqrt(2.0 * steps / math.pi)
 
 
-@oracle("theorem8", "theorem8_final", draws=100, within=1e-9)
-def gaussian_walk(sigma: float, m: int, steps: int) -> float:
-    """m times the mean absolute value of a normal of T times the variance, by quadrature."""
-    return m * gaussian_amplitude(math.sqrt(steps) * sigma)
-
-
 # Theorem 9
 def theorem9(b: float, m: int, steps: int) -> float:
     """Mean l1 distance, at most."""
@@ -443,23 +196,3 @@ def theorem9(b: float, m: int, steps: int) -> float:
 def theorem9_final(b: float, m: int, steps: int) -> float:
     """Mean l1 distance."""
     return 2.0 * m * b * steps * (math.comb(2 * steps, steps) / (1 << (2 * steps)))
-
-
-@cache
-def _walk(steps: int) -> float:
-    """E|sum of T Laplace draws| at scale 1, from its characteristic function, by mpmath's quadrature."""
-    from mpmath import mp, pi, quad
-
-    with mp.workdps(25):
-        scale = 1.0 / math.sqrt(steps)
-        points = [0, *(scale * 10.0**k for k in (-1, 0, 1, 2, 3, 4))]
-        area = quad(lambda t: (1 - (1 + t * t) ** (-steps)) / t**2, points)
-        tail = 1 / mp.mpf(points[-1])  # beyond, 1 - phi is 1 to far below rounding of the result
-        rest = quad(lambda t: (1 + t * t) ** (-steps) / t**2, [points[-1], mp.inf])
-        return float(2 / pi * (area + tail - rest))
-
-
-@oracle("theorem9", "theorem9_final", draws=40, within=1e-9)
-def laplace_walk(b: float, m: int, steps: int) -> float:
-    """m b times the mean distance of T steps at scale 1."""
-    return m * b * _walk(steps)

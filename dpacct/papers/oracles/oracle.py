@@ -1,6 +1,6 @@
 """Oracles and proofs: how a statement is judged, by a way that shares no code with its formula.
 
-They stand beside the formula in the file of the paper, or in truths.py where several papers have the same.
+They stand in the file of the paper here, or in truths.py where several papers have the same.
 A test follows the calls of both: none is common.
 """
 
@@ -10,19 +10,19 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from random import Random
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpacct.errors import InvalidArgument, OutsideDomain
+from dpacct.papers.page import Ends, Plain, Statement
 from dpacct.vocabulary import Side
-
-if TYPE_CHECKING:
-    from dpacct.papers.page import Plain, Statement
 
 Floats: TypeAlias = NDArray[np.float64]
 _JUDGES, _PROVES = "__judges__", "__proves__"
@@ -69,8 +69,6 @@ def _relative(larger: float, smaller: float) -> float:
     return sign * (math.log(abs(larger)) - math.log(abs(smaller)))
 
 
-Ends: TypeAlias = tuple[float, float]
-"""A number below the truth and one above it."""
 Drawn: TypeAlias = dict[str, float | int]
 """A point of the domain, for oracles that are quick in a part of it only."""
 Judgement: TypeAlias = float | Ends | Comparison | None
@@ -157,12 +155,12 @@ def vanish(*expressions: str) -> bool:
 
 def oracle_of(statement: Statement) -> Oracle | None:
     """The oracle of a statement or, without one, of the statement whose formula it reuses."""
-    ids = [(statement.module.__name__, statement.id)]
+    ids = [(statement.paper, statement.id)]
     if (formula := statement.formula) is not None:
         paper = formula.__module__.rpartition(".")[2]
-        ids.append((formula.__module__, f"{paper}.{formula.__name__}"))
-    for module, name in ids:
-        for function in (*_functions(module), *_functions("dpacct.papers.truths")):
+        ids.append((paper, f"{paper}.{formula.__name__}"))
+    for paper, name in ids:
+        for function in (*_functions(paper), *_functions("truths")):
             if name in (judges := vars(function).get(_JUDGES, {})):
                 judge: Oracle = judges[name]
                 return judge
@@ -171,11 +169,15 @@ def oracle_of(statement: Statement) -> Oracle | None:
 
 def proofs_of(statement: Statement) -> list[Callable[[], bool]]:
     """The machine-checked proofs of a statement."""
-    functions = _functions(statement.module.__name__)
+    functions = _functions(statement.paper)
     return [f for f in functions if statement.name in vars(f).get(_PROVES, ())]
 
 
-def _functions(module: str) -> list[Callable[..., Any]]:
-    """The functions defined in a paper's file."""
+@cache
+def _functions(name: str) -> list[Callable[..., Any]]:
+    """The functions defined in a file of this folder; none where there is no such file."""
+    if find_spec(f"{__package__}.{name}") is None:
+        return []
+    module = f"{__package__}.{name}"
     inside = vars(import_module(module)).values()
     return [f for f in inside if isinstance(f, FunctionType) and f.__module__ == module]

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from dpacct.papers.oracle import Comparison, Drawn, Ends, oracle
+from dpacct.papers.oracles.oracle import Comparison, Drawn, oracle
+from dpacct.papers.page import Ends
 
 if TYPE_CHECKING:
-    from dpacct import Answer
+    pass
 
 Floats: TypeAlias = NDArray[np.float64]
 Votes: TypeAlias = tuple[float, ...]
 MOST_COUNTED = 20_000  # clients of a shuffle whose counts are added up
 
 
-# --- places, and ends
+# --- places
 
 
 def last(
@@ -38,12 +39,6 @@ def last(
             break
         inside, outside = (middle, outside) if holds(middle) else (inside, middle)
     return inside
-
-
-def ends(answer: Answer) -> Ends:
-    """Both ends of an answer, with its value for a missing end."""
-    lower, value, upper = answer.lower, answer.value, answer.upper
-    return value if lower is None else lower, value if upper is None else upper
 
 
 # --- two-point laws

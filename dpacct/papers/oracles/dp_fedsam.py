@@ -1,0 +1,286 @@
+"""Truths and proofs for the statements of DP-FedSAM."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from random import Random
+
+import numpy as np
+
+import dpacct as dp
+from dpacct.papers.formulas.dp_fedsam import _algorithm1, _run
+from dpacct.papers.oracles import truths
+from dpacct.papers.oracles.oracle import Comparison, Drawn, oracle, proof, vanish
+from dpacct.papers.page import Ends, ends
+
+
+@oracle("eq11", draws=100)
+def noise_of_mean(sigma: float, clip: float, participants: int) -> float | None:
+    """The variances of m shares, added up one by one, over m^2."""
+    if participants > 10_000:
+        return None
+    share = sigma * sigma * clip * clip / participants
+    return math.sqrt(math.fsum([share] * participants)) / participants
+
+
+@oracle("theorem1", "theorem1_sgd", draws=200)
+def apart(eta: float, steps: int, smoothness: float, rho: float = 0.0, **_rest: float) -> Ends:
+    """SAM, or SGD, on a quadratic with the sample z = 1, and with z = -1; one sample has variance 0."""
+    first, second = (_run(eta, rho, steps, smoothness, z)[-1] for z in (1.0, -1.0))
+    return (first - second) ** 2 * (1.0 - 1e-12), math.inf
+
+
+def _clipped(update: float, clip: float) -> float:
+    return update * min(1.0, clip / abs(update)) if update else 0.0
+
+
+@oracle("theorem1_corrected", draws=100)
+def clipped(clip: float) -> Ends:
+    """Clipped updates of every two from a list, opposite ones and absent ones among them."""
+    updates = [_clipped(share * clip, clip) for share in (-7.0, -1.0, -0.4, 0.0, 0.3, 1.0, 9.0)]
+    worst = max((left - right) ** 2 for left in updates for right in updates)
+    return worst, worst * (1.0 + 1e-12)
+
+
+@oracle("lemma1", "lemma1_corrected", draws=100)
+def exchanged(clip: float, participants: int) -> float:
+    """Compute how far the mean moves when one client's clipped update is exchanged for its opposite."""
+    return abs(_clipped(3.0 * clip, clip) - _clipped(-3.0 * clip, clip)) / participants
+
+
+@oracle("lemma1_add_remove", draws=100)
+def joined(clip: float, participants: int) -> float:
+    """Compute how far a sum of clipped updates, over a constant, moves when a client joins."""
+    return abs(_clipped(3.0 * clip, clip)) / participants
+
+
+@proof("eq17")
+def mixed_twice() -> bool:
+    """Show that with the mixture as mu_1 the bracket is 1 - q^2 + q^2 r: a rate of q^2."""
+    return vanish("1 - q + q*(q*r + 1 - q) - (1 - q**2 + q**2*r)")
+
+
+def _poisson(rate: float, sigma: float, rounds: int) -> dp.Node:
+    return dp.Poisson(rate)(dp.Gaussian(sigma=sigma)) * rounds
+
+
+@oracle("eq17", "eq17_corrected", draws=300, within=1e-7)
+def renyi(alpha: float, rate: float, sigma: float, rounds: int) -> Ends:
+    """The Renyi divergence of the Poisson-sampled Gaussian, the worse direction, by the exact engine."""
+    value = float(_poisson(rate, sigma, 1).rdp(alpha))
+    return truths.around((value, 1e-9 * value + 1e-13 / (alpha - 1.0)), rounds)
+
+
+@oracle("diameter", draws=100)
+def two_samples(smoothness: float, rho: float) -> Ends:
+    """One step of SAM on each of two quadratics from 0, divided by the learning rate."""
+    steps = [_run(1.0, rho, 1, smoothness, z)[-1] for z in (1.0, -1.0)]
+    return abs(steps[0] - steps[1]) * (1.0 - 1e-12), math.inf
+
+
+@oracle("theorem4", draws=300, within=1e-7, claimed=True)
+def gaussian_step(
+    claimed: float,
+    smoothness: float,
+    rho: float,
+    sigma: float,
+    clip: float,
+    dimension: int,
+    samples: int,
+    participants: int,
+    slack: float,
+) -> Comparison | None:
+    """The step that the proof describes: a shift of 2 L rho/m against noise of std sigma C/m, sampled.
+
+    The printed delta is taken at the best t >= 1, W' as in the proof, and only where it is below 1.
+    """
+    spread = 2.0 * smoothness * rho * sigma * clip * dimension / participants**2
+    bar = math.sqrt(-2.0 * math.log(slack))
+    t = max(1.0, bar / spread)
+    log_delta = 0.5 * (t * spread) ** 2 - t * spread * bar
+    if log_delta >= 0.0:
+        return None
+    mu, rate = 2.0 * smoothness * rho / (sigma * clip), participants / samples
+    if mu > 25.0:
+        return None
+    true = truths.sampled_profile(mu, rate, claimed) if claimed < 29.0 else None
+    return None if true is None else Comparison(rate * math.exp(log_delta), true, true)
+
+
+@oracle("theorem4_corrected", draws=300, within=1e-8)
+def one_round(sigma: float, rate: float, epsilon: float) -> float | None:
+    """Opposite clipped updates, one step on a uniform sample, the hockey stick by quadrature."""
+    return truths.sampled_profile(2.0 / sigma, rate, epsilon)
+
+
+@oracle("theorem5", draws=100)
+def probability(epsilon: float, delta: float) -> Ends:
+    """A probability, so at most 1."""
+    return 0.0, 1.0
+
+
+@oracle("lemma2", draws=100)
+def perturbations(steps: int, eta: float, smoothness: float, rho: float) -> float:
+    """F_1 = w and F_2 = -w/2: each client's unit vector and that of the mean gradient."""
+    gradients = [1.0, -0.5]
+    whole = math.copysign(rho, sum(gradients))
+    return sum((math.copysign(rho, g) - whole) ** 2 for g in gradients) / len(gradients)
+
+
+def _noisy_flat(rng: Random) -> Drawn:
+    """Points with some of the gradients' causes absent, as the lemma allows."""
+    steps, smoothness = int(rng.uniform(2.0, 20.0)), rng.uniform(0.5, 5.0)
+    eta, local = rng.uniform(0.1, 1.0) / (10.0 * steps * smoothness), rng.uniform(0.0, 5.0)
+    rho, across, gradient = (rng.uniform(0.0, 0.2) if rng.random() < 0.5 else 0.0 for _ in range(3))
+    first: dict[str, float | int] = {"steps": steps, "eta": eta, "smoothness": smoothness}
+    return first | {"rho": rho, "local": local, "across": across, "gradient": gradient}
+
+
+@oracle("lemma3", draws=300, draw=_noisy_flat)
+def drift(steps: int, eta: float, local: float, gradient: float, **_rest: float) -> Ends:
+    """Linear losses with slope g +- sigma_l by a coin: the second moment after K - 1 steps, added up."""
+    mean, variance = 0.0, 0.0
+    for _ in range(steps - 1):
+        mean += eta * gradient
+        variance += (eta * local) ** 2
+    return (mean * mean + variance) * (1.0 - 1e-12), math.inf
+
+
+@oracle("lemma4", draws=200)
+def coin_on_a_sample(epsilon: float, samples: int, participants: int) -> float | None:
+    """A biased coin on the exchanged record, and its lie where the sample misses it: both odds."""
+    from mpmath import exp, log, mp, mpf
+
+    with mp.workdps(40):
+        true = 1 / (1 + exp(-mpf(epsilon)))
+        hit = mpf(participants) / samples
+        with_record = hit * true + (1 - hit) * (1 - true)
+        exchanged = hit * (1 - true) + (1 - hit) * (1 - true)
+        return float(log(with_record / exchanged))
+
+
+@oracle("lemma4_delta", draws=100)
+def open_failure(delta: float, samples: int, participants: int) -> float | None:
+    """Every record of the data set in turn: how often it is in the sample, times delta."""
+    if samples > 5000:
+        return None
+    chosen = np.arange(samples) < participants  # any fixed sample, the record's place being uniform
+    return float(np.mean(chosen * delta))
+
+
+@oracle("lemma5_epsilon", draws=250, within=1e-8, claimed=True)
+def delivered(
+    claimed: float, steps: int, epsilon: float, delta: float, slack: float
+) -> Comparison | None:
+    """The exact delta at the claimed eps', against 1 - (1 - delta)^T (1 - slack)."""
+    revealed = truths.coins_delta(epsilon, delta, steps, claimed)
+    if revealed is None:
+        return None
+    allowed = 1.0 - (1.0 - delta) ** steps * (1.0 - slack)
+    return Comparison(allowed * (1.0 + 1e-12), *revealed)
+
+
+@proof("lemma5_sign")
+def first_order() -> bool:
+    """T - (k e^eps + 2T - k)/(1 + e^eps) = (T - k)(e^eps - 1)/(e^eps + 1), positive for k < T."""
+    return vanish("T - (k*g + 2*T - k)/(1 + g) - (T - k)*(g - 1)/(g + 1)")
+
+
+def _total(steps: int, epsilon: float, slack: float) -> float:
+    """The epsilon' of Lemma 5, which the claimed delta' belongs to."""
+    from mpmath import exp, log, mp, mpf, sqrt
+
+    with mp.workdps(30):
+        e = mpf(epsilon)
+        bias = steps * e * (exp(e) - 1) / (exp(e) + 1)
+        return float(sqrt(2 * log(1 / mpf(slack)) * steps * e * e) + bias)
+
+
+@oracle("lemma5", "lemma5_sign", "lemma5_corrected", draws=250, within=1e-8)
+def best_possible(steps: int, epsilon: float, delta: float, slack: float) -> Ends | None:
+    """The exact delta at eps' of coins that may fail openly, summed over the lies with 40 digits."""
+    return truths.coins_delta(epsilon, delta, steps, _total(steps, epsilon, slack))
+
+
+@proof("lemma5_corrected")
+def chernoff() -> bool:
+    """Show that w = e^{(1+2s) eps} = (T eps + x)/(T eps - x) is stationary, with the formula's exponent.
+
+    There e^{(1+s) eps} = e^{eps/2} sqrt(w) and e^{-s eps} = e^{eps/2}/sqrt(w), so their sum is
+    e^{eps/2} (w + 1)/sqrt(w) and the ratio of difference to sum is (w - 1)/(w + 1).
+    """
+    high, low = "(T*e + x)", "(T*e - x)"
+    w, exponent = f"({high}/{low})", "(-x*(W - e)/(2*e) + T*(e/2 + S - W/2 - c))"
+    return vanish(
+        f"-x + T*e*({w} - 1)/({w} + 1)",
+        f"{w} + 1 - 2*T*e/{low}",  # of which S is the logarithm; W is that of w, c that of 1 + e^eps
+        f"{exponent} - ({high}/2 + T*(S - c) - {high}/(2*e)*W)",
+    )
+
+
+@oracle("lemma7", draws=200)
+def along_the_way(steps: int, step: float) -> float:
+    """Two quadratics, z = 1 and z = -1: the squared distances of the models along the way."""
+    ways = [_run(step, 0.0, steps, 1.0, z) for z in (1.0, -1.0)]
+    return math.fsum((x - y) ** 2 for x, y in zip(*(way[:steps] for way in ways), strict=True))
+
+
+@oracle("lemma8", "lemma8_corrected", draws=200)
+def straight(steps: int, eta: float, gradient: float, local: float = 0.0, **_rest: float) -> Ends:
+    """K steps along B +- sigma_l, the same batch at every step, never clipped: the mean of both squares."""
+    squares = []
+    for noise in (local, -local):
+        w = 0.0
+        for _ in range(steps):
+            w -= eta * (gradient + noise)
+        squares.append(w * w)
+    return sum(squares) / 2.0 * (1.0 - 1e-12), math.inf
+
+
+@oracle("eq24_topk", draws=60, within=1e-8)
+def kept_noise(d: int, k: int) -> float:
+    """The k largest squares of d normals: E of each as the integral of its survival function."""
+    from scipy.special import bdtrc, erfc
+
+    x = np.linspace(0.0, 12.0, 6001)  # of |z|; the square's survival is integrated with 2x dx
+    above = np.clip(erfc(x / math.sqrt(2.0)), 1e-300, 1.0)
+    total = np.zeros_like(x)
+    for rank in range(1, k + 1):  # the rank-th largest exceeds x if at least rank of d do
+        total += bdtrc(rank - 1, d, above)
+    height = total * 2.0 * x
+    odd, even = height[1::2].sum(), height[2:-1:2].sum()  # Simpson's rule
+    return float(height[0] + height[-1] + 4.0 * odd + 2.0 * even) * float(x[1]) / 3.0
+
+
+def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
+    return Comparison(delta, *ends(node.delta(epsilon=epsilon, method="exact")))
+
+
+def _hit_often(rng: Random) -> Drawn:
+    """Runs in which the exchanged client is sampled several times: the engine is quick there."""
+    rate = 10 ** rng.uniform(-2.0, -0.3)
+    rounds = round(rng.uniform(4.0, 60.0) / rate)
+    delta = 10 ** rng.uniform(-7.0, -2.0)
+    return {"rate": rate, "sigma": rng.uniform(0.7, 3.0), "rounds": rounds, "delta": delta}
+
+
+_few = partial(oracle, draws=6, within=1e-6, claimed=True, draw=_hit_often)
+
+
+@_few("theorem2", "theorem2_corrected")
+def sampled(
+    epsilon: float, rate: float, sigma: float, rounds: int, delta: float
+) -> Comparison | None:
+    """The exact delta at the claimed epsilon, each client sampled by its own coin."""
+    node = _poisson(rate, sigma, rounds)
+    return _delivered(node, epsilon, delta) if rate * rounds >= 1.0 else None
+
+
+@_few("theorem2_algorithm1", "theorem2_without_replacement")
+def without_replacement(
+    epsilon: float, rate: float, sigma: float, rounds: int, delta: float
+) -> Comparison | None:
+    """The exact delta at the claimed epsilon for Algorithm 1: below, of data sets; above, of C_q."""
+    node = _algorithm1(rate, sigma, rounds)
+    return _delivered(node, epsilon, delta) if rate * rounds >= 1.0 else None
