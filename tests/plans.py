@@ -6,7 +6,7 @@ from dpacct.declare.domain import POSITIVE, RATE, Real
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.mechanisms.opaque import ZCDP, ApproxDP, PureDP
-from dpacct.papers.drawing import window
+from dpacct.papers.refute import window
 from dpacct.plan.combine import composed
 from dpacct.plan.node import Node
 from dpacct.plan.samplers.fixed_size import WithoutReplacement

@@ -20,7 +20,6 @@ from typing import TypeAlias
 from dpacct.declare.domain import Closed, Integer, Real
 from dpacct.declare.number import shown
 from dpacct.errors import DpacctError, InvalidArgument, OutsideDomain
-from dpacct.papers.drawing import draw
 
 Value: TypeAlias = "Fraction | int | tuple[Fraction | int, ...]"
 """An exact argument: a number, or a list of them."""

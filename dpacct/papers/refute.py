@@ -63,7 +63,7 @@ def search(statement: Statement, oracle: Oracle, *, draws: int, seed: int) -> Se
         from hypothesis import HealthCheck, Phase, find, settings
         from hypothesis.errors import NoSuchExample, Unsatisfiable
     except ImportError:
-        message = "a search for counter-examples needs Hypothesis: pip install 'dpacct[verify]'"
+        message = "hypothesis is not installed: pip install '.[verify]' in dpacct's checkout"
         raise MissingExtra(message) from None
     judged: dict[tuple[tuple[str, Plain], ...], float] = {}
     worst: list[Judged] = []
@@ -129,9 +129,20 @@ def _value(each: Range, interval: Interval) -> SearchStrategy[Any]:
     return st.lists(number, min_size=least, max_size=min(most, max(least, _LONGEST))).map(tuple)
 
 
+def window(domain: Interval) -> tuple[Fraction, Fraction]:
+    """Finite ends to draw between: the typical ones, else the domain's own, else a million away."""
+    if domain.typical:
+        return Fraction(str(domain.typical[0])), Fraction(str(domain.typical[1]))
+    low = domain.lower if isinstance(domain.lower, Fraction) else None
+    high = domain.upper if isinstance(domain.upper, Fraction) else None
+    if low is None:
+        low = (high or Fraction(0)) - 10**6
+    return low, high if high is not None else low + 10**6
+
+
 def _window(interval: Interval) -> tuple[Fraction, Fraction]:
     """The ends that are drawn between; an empty range has no point."""
-    low, high = interval.window()
+    low, high = window(interval)
     if low > high:
         raise ValueError(f"the range {interval} is empty")
     return low, high

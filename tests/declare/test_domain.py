@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, RATE, STEPS, Integer, Real
 from dpacct.errors import InvalidArgument, OutsideDomain
-from dpacct.papers.drawing import draw
+from tests.drawing import draw
 
 DOMAINS: list[Real | Integer] = [
     DELTA,

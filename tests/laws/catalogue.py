@@ -27,11 +27,12 @@ from dpacct.answer import Answer
 from dpacct.declare.domain import RATE, Real
 from dpacct.declare.number import exact, fits
 from dpacct.mechanisms.mechanism import Mechanism
-from dpacct.papers.drawing import draw, window
+from dpacct.papers.refute import window
 from dpacct.plan.node import Node
 from dpacct.plan.samplers.sampled import Sampler
 from dpacct.vocabulary import Adjacency, Strength
 from tests import work
+from tests.drawing import draw
 
 
 @dataclass(frozen=True, eq=False)

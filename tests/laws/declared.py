@@ -15,7 +15,7 @@ import numpy as np
 import dpacct
 from dpacct.declare.domain import Domain, Integer, Real, Word
 from dpacct.declare.record import Record
-from dpacct.papers.drawing import draw
+from tests.drawing import draw
 
 NOT_NUMBERS: tuple[Any, ...] = (
     *(math.nan, math.inf, -math.inf, np.float64("nan"), Decimal("nan"), Decimal("-inf")),

@@ -74,7 +74,7 @@ def test_stored_counter_examples_need_no_hypothesis(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     done = line("verify dp_fed_ls.eq15")
     assert done.code == 0 and "VIOLATED at nu2=4" in done.stdout
-    with pytest.raises(MissingExtra, match=r"pip install 'dpacct\[verify\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '\.\[verify\]'"):
         examine(get("dp_fed_ls.lemma2"))
     refused = line("verify dp_fed_ls.lemma2")
     assert refused.code == 7 and len(refused.stderr.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""Values of a domain for tests and for the search of counter-examples."""
+"""Values of a domain, for laws over all mechanisms."""
 
 from __future__ import annotations
 
@@ -9,19 +9,9 @@ from typing import Any, Literal, overload
 
 from dpacct.declare.domain import Integer, Real
 from dpacct.errors import InvalidArgument
+from dpacct.papers.refute import window
 
 Part = Literal["inside", "boundary"]
-
-
-def window(domain: Real | Integer) -> tuple[Fraction, Fraction]:
-    """Finite ends to draw between: the typical ones, else the domain's own, else a million away."""
-    if domain.typical:
-        return Fraction(str(domain.typical[0])), Fraction(str(domain.typical[1]))
-    low = domain.lower if isinstance(domain.lower, Fraction) else None
-    high = domain.upper if isinstance(domain.upper, Fraction) else None
-    if low is None:
-        low = (high or Fraction(0)) - 10**6
-    return low, high if high is not None else low + 10**6
 
 
 @overload
