@@ -237,10 +237,11 @@ class StatedPlan(NamedTuple):
     meaning: Meaning
     call: Call
     clip: Fraction | None = None
+    made: Mechanism | None = None
 
     def release(self, **sought: Any) -> Mechanism:
         """One release of the stated mechanism, with the noise `sought` that a search tries."""
-        return self.kind(**self.noise, **sought)
+        return self.made or self.kind(**self.noise, **sought)
 
     def repeated(self, release: Node, count: int | None = None) -> Node:
         """The plan of `count` steps of a release (default: as stated), sampled and protected as stated."""
@@ -263,7 +264,7 @@ class StatedPlan(NamedTuple):
         if value is None or "noise_multiplier" not in self.kind.parameters:
             return []
         exact = self.kind.parameters[self.kind.sought].check(self.kind.sought, value)
-        other = self._replace(noise={"noise_multiplier": value})
+        other = self._replace(noise={"noise_multiplier": value}, made=None)
         asked = None if ask is None else lambda: ask(other)
         return two_readings(self.call(self.kind.sought), exact, adjacency, asked)
 
@@ -284,7 +285,7 @@ def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -
     steps = Steps.read({key: words[key] for key in Steps.parameters if key in words}, call)
     meaning = Meaning.read({key: words[key] for key in Meaning.parameters if key in words}, call)
     kind, noise = _noise(words, noises(), call)
-    clip = None
+    clip = made = None
     if seeks_noise:
         ways = [way.split() for way in (kind.ways or " ".join(kind.parameters)).split("|")]
         beside = {name.rstrip("?") for way in ways if kind.sought in way for name in way}
@@ -293,11 +294,11 @@ def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -
         noise = {key: value for key, value in noise.items() if key in beside}
         noise = {key: kind.parameters[key].domain.check(call(key), noise[key]) for key in noise}
     else:
-        kind.read(noise, (lambda name: call("zcdp")) if "zcdp" in words else call)
+        made = kind.read(noise, (lambda name: call("zcdp")) if "zcdp" in words else call)
     who = sampler(steps, call)
     if who is not None and who.unit is not None and meaning.unit is None:
         meaning = meaning.but(unit=str(who.unit))
-    return StatedPlan(kind, noise, steps, meaning, call, clip)
+    return StatedPlan(kind, noise, steps, meaning, call, clip, made)
 
 
 def _noise(

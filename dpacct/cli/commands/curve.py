@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpacct.answer.ask import ask
 from dpacct.cli.command import EPSILON as EPS
@@ -104,18 +104,7 @@ class CurveWish(NamedTuple):
     ),
 )
 def main(
-    line: CommandLine,
-    *,
-    output: str | None,
-    as_csv: bool,
-    as_text: bool,
-    kind: str,
-    points: int | None,
-    start: Fraction | None,
-    stop: Fraction | None,
-    methods: tuple[str, ...],
-    epsilon: Fraction | None,
-    delta: Fraction | None,
+    line: CommandLine, *, output: str | None, as_csv: bool, as_text: bool, **asked: Any
 ) -> Result:
     """Compute a whole curve of a plan, as a picture, CSV or JSON.
 
@@ -127,7 +116,7 @@ def main(
     if line.json + as_csv + as_text > 1:
         raise Exclusive("give one of --json, --csv and --text", argument="--json")
     path = None if output is None else writable(output)
-    made, notes = chart(CurveWish(line, kind, points, start, stop, methods, epsilon, delta))
+    made, notes = chart(CurveWish(line, **asked))
     if made.infinite is not None:
         message = (
             f"{made.infinite} is not finite on all of this axis; narrow it with --from and --to"
