@@ -164,6 +164,11 @@ def group(heading: str, *options: click.Parameter) -> OptionGroup:
     return OptionGroup(heading, options)
 
 
+def words(heading: str, *parameters: Parameter[Any]) -> OptionGroup:
+    """Parameters whose values stay text until their constructor reads them."""
+    return OptionGroup(heading, tuple(map(declared, parameters)), words=True)
+
+
 def plan(*, noise: bool = True, steps: bool = True) -> Callable[[], tuple[OptionGroup, ...]]:
     """The words of a plan, with the amount of noise and the number of steps or without."""
 
@@ -201,9 +206,7 @@ def plan(*, noise: bool = True, steps: bool = True) -> Callable[[], tuple[Option
         return (
             OptionGroup("Noise", (which, *of_noise), words=True),
             OptionGroup("Plan", tuple(of_plan), words=True),
-            OptionGroup(
-                "What is protected", tuple(map(declared, Meaning.parameters.values())), words=True
-            ),
+            words("What is protected", *Meaning.parameters.values()),
         )
 
     return groups

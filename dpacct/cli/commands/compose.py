@@ -5,15 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpacct.cli.asking import ANSWERING, how, shown
-from dpacct.cli.command import CommandLine, OptionGroup, argument, command, declared
+from dpacct.cli.command import CommandLine, OptionGroup, argument, command, words
 from dpacct.cli.output import Result
 from dpacct.cli.target import target
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.declare.words import Meaning
 
-PROTECTED = OptionGroup(
-    "What is protected", tuple(map(declared, Meaning.parameters.values())), words=True
-)
+PROTECTED = words("What is protected", *Meaning.parameters.values())
 
 
 @command(

@@ -17,10 +17,10 @@ from dpacct.cli.command import (
     OptionGroup,
     argument,
     command,
-    declared,
     group,
     option,
     switch,
+    words,
 )
 from dpacct.cli.federated_plan import cell, number, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def _settings() -> tuple[OptionGroup, ...]:
-    return (OptionGroup("Settings", tuple(map(declared, plans.settings().values())), words=True),)
+    return (words("Settings", *plans.settings().values()),)
 
 
 @command(

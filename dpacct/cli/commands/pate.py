@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import bounded, grade, safe_number
-from dpacct.cli.command import (
-    QUIET,
-    CommandLine,
-    argument,
-    command,
-    declared,
-    group,
-    option,
-    switch,
-)
+from dpacct.cli.command import QUIET, CommandLine, argument, command, group, option, switch, words
 from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.screens import of_answer
 from dpacct.cli.target import MEANS
@@ -36,21 +26,6 @@ if TYPE_CHECKING:
     from dpacct.voting.votes import Votes
 
 
-@dataclass(frozen=True)
-class PateOptions:
-    """The options of the command by their names."""
-
-    line: CommandLine
-    values: Mapping[str, Any]
-
-    def __getattr__(self, name: str) -> Any:
-        return self.values[name]
-
-    def option(self, name: str) -> str:
-        """The spelling of an option."""
-        return self.line.option(name)
-
-
 @command(
     "pate",
     group(
@@ -62,20 +37,18 @@ class PateOptions:
             Word("gaussian", "laplace"),
             default="gaussian",
         ),
-        declared(GNMax.sigma),
-        declared(LNMax.b),
     ),
+    words("Noise", GNMax.sigma, LNMax.b),
+    words("Screening", GNMax.threshold, GNMax.threshold_sigma),
     group(
         "Screening",
-        declared(GNMax.threshold),
-        declared(GNMax.threshold_sigma),
         option(
             "--interactive FILE",
             "interactive GNMax: the votes that the student expects for each class, in the format of"
             " VOTES; the threshold applies to the largest excess over them",
         ),
     ),
-    group("What is protected", declared(Aggregator.level), declared(Aggregator.neighbours)),
+    words("What is protected", Aggregator.level, Aggregator.neighbours),
     group(
         "Target",
         option("--delta D", MEANS["delta"], DELTA),
@@ -97,7 +70,19 @@ class PateOptions:
         "pate votes.csv --mechanism laplace --b 20 --delta 1e-5 --top 3",
     ),
 )
-def main(line: CommandLine, **values: Any) -> Result:
+def main(
+    line: CommandLine,
+    votes: str,
+    *,
+    mechanism: str,
+    interactive: str | None,
+    delta: Fraction | None,
+    queries: int | None,
+    per_query: str | None,
+    top: int,
+    exact: bool,
+    quiet: bool,
+) -> Result:
     """Account for labels released by a vote: PATE, PATE-FL, Private-kNN-FL.
 
     VOTES is a table of counts, one row a query and one column a class: text with commas, or NumPy's
@@ -105,75 +90,62 @@ def main(line: CommandLine, **values: Any) -> Result:
     exact one are computed from the votes and so are themselves private: they are for you, and the
     data-independent one, which --quiet prints, is what may be published.
     """
-    wish = PateOptions(line, values)
-    if wish.delta is None:
+    if delta is None:
         raise Usage(f"--delta must be given: {MEANS['delta']}", argument="--delta")
-    aggregator = _aggregator(wish)
-    _check_together(wish)
-    votes, baseline = _read(wish)
+    aggregator = _aggregator(line, mechanism)
+    if interactive is not None and "threshold" not in line.typed:
+        raise Usage("--interactive needs --threshold too", argument="--threshold")
+    table, baseline = _read(votes, interactive, queries)
     cost = aggregator.cost(
-        votes,
-        wish.delta,
-        baseline=baseline,
-        exact=wish.exact and not wish.quiet,
-        progress=line.tell,
+        table, delta, baseline=baseline, exact=exact and not quiet, progress=line.tell
     )
     must_be_finite(cost.data_independent)
-    to_stdout = wish.per_query == "-"
-    if wish.per_query is not None:
+    to_stdout = per_query == "-"
+    if per_query is not None:
         try:
-            cost.per_query.write_csv(sys.stdout if to_stdout else wish.per_query)
+            cost.per_query.write_csv(sys.stdout if to_stdout else per_query)
         except (OSError, ValueError) as error:
             why = (getattr(error, "strerror", None) or str(error)).lower()
-            message = f"cannot write {wish.per_query[:80]!r}: {why}"
+            message = f"cannot write {per_query[:80]!r}: {why}"
             raise Usage(message, argument="--per-query") from None
     if to_stdout:
         return Result(lambda: None, list, list, notes=[f"note: {SECRET}."])
     return Result(
-        lambda: _as_json(cost, wish.top),
-        lambda: _lines_of(cost, wish.top),
+        lambda: _as_json(cost, top),
+        lambda: _lines_of(cost, top),
         lambda: [safe_number(cost.data_independent)],
         cost.data_independent,
     )
 
 
-def _check_together(wish: PateOptions) -> None:
-    """Options that need each other, and options that exclude each other."""
-    if wish.interactive is not None and wish.threshold is None:
-        raise Usage("--interactive needs --threshold too", argument="--threshold")
-
-
-def _aggregator(wish: PateOptions) -> Aggregator:
-    kind = GNMax if wish.mechanism == "gaussian" else LNMax
+def _aggregator(line: CommandLine, mechanism: str) -> Aggregator:
+    kind = GNMax if mechanism == "gaussian" else LNMax
     noise, other = ("sigma", "b") if kind is GNMax else ("b", "sigma")
     for name in (other, "threshold"):
-        if wish.values[name] is not None and name not in kind.parameters:
-            option = wish.option(name)
-            message = f"--mechanism {wish.mechanism} takes --{noise}, not {option}"
-            raise Usage(message, argument=option)
-    said = {name: wish.values[name] for name in kind.parameters}
-    return kind.read(said, wish.option)
+        if name in line.typed and name not in kind.parameters:
+            said = line.option(name)
+            message = f"--mechanism {mechanism} takes --{noise}, not {said}"
+            raise Usage(message, argument=said)
+    return kind.read(line.typed, line.option)
 
 
-def _read(wish: PateOptions) -> tuple[Votes, Any]:
+def _read(path: str, interactive: str | None, queries: int | None) -> tuple[Votes, Any]:
     """The votes and the student's expectations."""
     from dpacct.voting.votes import Votes, read_rows
 
-    votes = Votes.read(wish.votes)
-    baseline = None
-    if wish.interactive is not None:
-        baseline = read_rows(wish.interactive, "--interactive", whole=False)
+    votes, baseline = Votes.read(path), None
+    if interactive is not None:
+        baseline = read_rows(interactive, "--interactive", whole=False)
         if baseline.shape != votes.counts.shape:
             shape, size = (" x ".join(map(str, t.shape)) for t in (baseline, votes.counts))
             message = f"--interactive must hold as many rows and columns as VOTES, {size}"
             raise InvalidArgument(f"{message}, got {shape}.", argument="--interactive")
-    wanted = wish.queries
-    if wanted is not None:
-        if wanted > votes.queries:
+    if queries is not None:
+        if queries > votes.queries:
             message = f"--queries must be at most {votes.queries}, the rows of VOTES"
-            raise InvalidArgument(f"{message}, got {wanted}", argument="--queries")
-        votes = Votes(votes.counts[:wanted])
-        baseline = None if baseline is None else baseline[:wanted]
+            raise InvalidArgument(f"{message}, got {queries}", argument="--queries")
+        votes = Votes(votes.counts[:queries])
+        baseline = None if baseline is None else baseline[:queries]
     return votes, baseline
 
 
