@@ -32,6 +32,8 @@ _TIGHT = 2e-7
 # widths that the rounds aim at, as shares of the one asked; those before are coarse
 _FINER = (1.0, 0.7, 0.5, 0.4, 0.3, 0.2)
 _COARSE_EPSILON, _COARSE_DELTA = (0.05, 0.01), (0.3, 0.02)
+# where a search begins that has no bound to begin with
+_START = 10.0
 # what counts as met
 _MET = 1.0
 
@@ -294,13 +296,12 @@ class DirectionSearch:
         Ends early where it lies below `beaten`. `width` is relative to epsilon - floor.
         """
         self._restart()
-        low, high, largest = floor, math.inf, max(self.largest, floor)
-        guess = max(min(self.chernoff_epsilon(log_delta), largest), floor)
-        if guess == math.inf:
-            guess = max(floor, 0.0) + 10.0
-        epsilon = max(guess, floor + 1e-9)
-        if epsilon <= beaten:
-            return floor, epsilon
+        # surely enough: Chernoff's epsilon, or all losses; inf where neither tells
+        most = max(min(self.chernoff_epsilon(log_delta), self.largest), floor)
+        low, high = floor, math.inf
+        if most <= beaten:
+            return floor, most
+        epsilon = max(most, floor + 1e-9) if most < math.inf else max(floor, 0.0) + _START
         try:
             if floor < beaten < epsilon:
                 first = self._lines(beaten, log_delta, lambda c: 0.1, both=False)[0]
@@ -309,7 +310,7 @@ class DirectionSearch:
                 self._local, self._v = None, 0.0
             epsilon = max(self._near(epsilon, log_delta), floor) if epsilon > 0.0 else epsilon
         except Expensive:
-            return floor, min(guess, largest)
+            return floor, most
         plan = (*_COARSE_EPSILON, *(share * width for share in _FINER))
         for turn, aim in enumerate(plan):
             size = max(epsilon - floor, 1e-12)
@@ -320,13 +321,13 @@ class DirectionSearch:
                 lines = self._lines(epsilon, log_delta, partial(mul, aim * size))
             except Expensive:
                 if high == math.inf:
-                    return floor, min(guess, largest)
+                    return floor, most
                 break
             end = crossing(lines[0], epsilon, log_delta, floor, _TIGHT * min(1.0, width / 2e-5))
-            if end == math.inf and high == math.inf and largest == math.inf:
+            if min(end, high, most) == math.inf:
                 epsilon, self._local = 1.15 * epsilon + 1e-9, None
                 continue
-            high = min(high, end, largest, guess)
+            high = min(high, end, most)
             low = max(
                 low, crossing(lines[1], epsilon, log_delta, floor, _TIGHT * min(1.0, width / 2e-5))
             )
