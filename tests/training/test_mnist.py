@@ -94,7 +94,7 @@ def test_rounds_are_the_textbook_s(rounds: int) -> None:
         assert np.abs(w + textbook.smoothed(step, 1.0).numpy() - next_w).max() < 1e-12
     silent = replace(prepared.plan, noise={"update": Unprotected(noise.size, noise.clip)})
     quiet = Run(prepared.algorithm, silent, prepared.setting, keys)
-    engine = prepared.engine.start(replace(prepared, plan=silent), None)
+    engine = prepared.engine.start(replace(prepared, plan=silent))
     for round in (1, 2, 3):
         w = torch.from_numpy(quiet.state.server["weights"]).float()
         mean = quiet.step(engine, round)["update"]

@@ -192,7 +192,7 @@ def test_a_supernode_killed_in_a_round_is_missing_and_comes_back(tmp_path: Path)
 
 def test_ray_and_supernodes_give_the_bits_of_one_process(tmp_path: Path) -> None:
     """Flower's simulation, on the same ClientApp and ServerApp."""
-    experiment = write(tmp_path, SHARES.replace("rounds = 4", "rounds = 2"))
+    experiment = write(tmp_path, IMPATIENT.replace("rounds = 4", "rounds = 2"))
     done = run(experiment, tmp_path / "ray", "--engine", "ray", "--set", "engine.hosts=2")
     assert done.returncode == 0, done.stderr
     assert weights(tmp_path / "ray") == beside(experiment, tmp_path)

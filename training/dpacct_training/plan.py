@@ -305,12 +305,21 @@ def least(build: Callable[[float], dp.Node], rounds: int, target: float, delta: 
     """The smallest noise, in seven digits, at which `rounds` releases cost at most `target`.
 
     Calibration stops on one route's value, and a ledger asks for the safe end of the best route; so the
-    result goes up until that question is answered too. Raises `Unreachable`.
+    result goes up until that question is answered too, and no more than a thousandth further. Raises
+    `Unreachable`.
     """
+
+    def fits(noise: float) -> bool:
+        return float(epsilon(build(noise), rounds, delta)) <= target
+
     found = dp.calibrate(lambda z: build(z) * rounds, epsilon=target, delta=delta, method="exact")
     noise, step = rounded_up(float(found)), 1e-7
-    while float(epsilon(build(noise), rounds, delta)) > target:
-        noise, step = rounded_up(noise * (1.0 + step)), 4.0 * step
+    short = noise
+    while not fits(noise):
+        short, noise, step = noise, rounded_up(noise * (1.0 + step)), 4.0 * step
+    while noise > short * 1.001:
+        middle = rounded_up((short + noise) / 2.0)
+        short, noise = (short, middle) if fits(middle) else (middle, noise)
     return noise
 
 
