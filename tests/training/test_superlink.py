@@ -200,7 +200,7 @@ def test_ray_and_supernodes_give_the_bits_of_one_process(tmp_path: Path) -> None
 
 def test_nodes_with_folders_that_the_others_cannot_read(tmp_path: Path) -> None:
     """Two SuperNodes, each with the files of its own clients only; the server has the test samples."""
-    text = own_experiment(tmp_path, clients=8, hosts=2)
+    text = own_experiment(tmp_path, clients=16, hosts=2)
     experiment, out = (
         write(tmp_path, text + '[engine]\nname = "flower"\nhosts = 2\n'),
         tmp_path / "out",
