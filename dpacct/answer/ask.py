@@ -194,7 +194,7 @@ class BoundaryQuestion(Question):
         how: dict[str, Any] = {"adjacency": adjacency, "digits": digits, "effort": effort}
         try:
             return certified.boundary(self, plan, guess.value, **how)
-        except OutsideDomain as error:  # beyond the guess there is nothing to ask about
+        except (OutsideDomain, InvalidArgument) as error:  # beyond the guess nothing is defined
             raise NotCertified(str(error), argument=self.quantity) from error
 
     def compute(
