@@ -92,7 +92,9 @@ class Epsilon(Question):
     """The least epsilon at this delta; at delta 0 the sum of the largest losses."""
 
     delta: Parameter[Fraction] = Parameter(
-        PURE_DELTA, "probability that epsilon may fail", kw_only=False
+        PURE_DELTA,
+        "delta of the guarantee, below 1; 0 for pure differential privacy",
+        kw_only=False,
     )
     quantity = "epsilon"
 
@@ -120,7 +122,9 @@ class Epsilon(Question):
 class Delta(Question):
     """The least delta at this epsilon."""
 
-    epsilon: Parameter[Fraction] = Parameter(EPSILON, "bound of the privacy loss", kw_only=False)
+    epsilon: Parameter[Fraction] = Parameter(
+        EPSILON, "epsilon of the guarantee, at least 0", kw_only=False
+    )
     quantity = "delta"
 
     def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
@@ -194,7 +198,7 @@ class BoundaryQuestion(Question):
         how: dict[str, Any] = {"adjacency": adjacency, "digits": digits, "effort": effort}
         try:
             return certified.boundary(self, plan, guess.value, **how)
-        except OutsideDomain as error:  # beyond the guess there is nothing to ask about
+        except (OutsideDomain, InvalidArgument) as error:  # beyond the guess nothing is defined
             raise NotCertified(str(error), argument=self.quantity) from error
 
     def compute(

@@ -119,6 +119,14 @@ def switch(spelling: str, means: str, *, default: bool = False) -> click.Option:
     return click.Option(_names(spelling)[0], is_flag=True, default=default, help=_sentence(means))
 
 
+class Positional(click.Argument):
+    """An argument by position; a missing one is asked for in a sentence of our own."""
+
+    def __init__(self, name: str, *, needed: bool, **more: Any) -> None:
+        super().__init__([name], required=False, **more)
+        self.needed = needed
+
+
 def argument(
     name: str,
     symbol: str,
@@ -126,14 +134,11 @@ def argument(
     *,
     required: bool = True,
     many: bool = False,
-) -> click.Argument:
-    """An argument by position; a missing one is asked for in a sentence of our own."""
+) -> Positional:
+    """An argument by position, or `many` of them."""
     kind = Typed() if reads is None else Checked(reads)
-    made = click.Argument(
-        [name], type=kind, required=False, metavar=symbol, nargs=-1 if many else 1
-    )
-    made.must = required and not many  # type: ignore[attr-defined]
-    return made
+    needed, nargs = required and not many, -1 if many else 1
+    return Positional(name, needed=needed, type=kind, metavar=symbol, nargs=nargs)
 
 
 def declared(parameter: Parameter[Any], *names: str, means: str = "") -> click.Option:
@@ -301,11 +306,9 @@ class Command(click.Command):
                     )
         rest = super().parse_args(ctx, args)
         for each in self.params:
-            if getattr(each, "must", False) and ctx.params[str(each.name)] is None:
-                raise Usage(
-                    f"{spelled(each)} must be given: dpacct {self.name} {each.metavar}",
-                    argument=spelled(each),
-                )
+            if isinstance(each, Positional) and each.needed and ctx.params[each.name or ""] is None:
+                said = spelled(each)
+                raise Usage(f"{said} must be given: dpacct {self.name} {said}", argument=said)
         return rest
 
     def invoke(self, ctx: click.Context) -> None:

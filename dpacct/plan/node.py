@@ -174,16 +174,8 @@ class Node(ABC):
 
     @cached_property
     def gathered(self) -> tuple[tuple[Leaf, int], ...]:
-        """The result of `gather`, with uses of one held sample still separate."""
+        """The result of `gather`, in order."""
         return tuple(self.gather().items())
-
-    @cached_property
-    def _releases(self) -> tuple[tuple[Leaf, int], ...]:
-        for leaf, _ in self.gathered:
-            together = leaf.together(self.gathered, self)
-            if together is not None:
-                return together
-        return self.gathered
 
     def releases(self) -> tuple[tuple[Leaf, int], ...]:
         """The plan as a multiset: (leaf, count) pairs, equal leaves merged, in order of appearance.
@@ -194,7 +186,7 @@ class Node(ABC):
         >>> (2 * (dp.Gaussian(sigma=1) * 3 + dp.Laplace(b=2))).releases()
         ((Gaussian(sigma=1), 6), (Laplace(b=2), 2))
         """
-        return self._releases
+        return self.gathered
 
     def equivalent(self, other: Node) -> bool:
         """Return whether both plans release the same leaves equally often, in any order.
@@ -508,12 +500,6 @@ class Leaf(Node):
         """The (epsilon, delta) guarantees stated for a release; usually none."""
         return ()
 
-    def together(
-        self, gathered: tuple[tuple[Leaf, int], ...], node: Node
-    ) -> tuple[tuple[Leaf, int], ...] | None:
-        """All releases of `node` together, if this leaf cannot be accounted for alone; else None."""
-        return None
-
     def grouped(self, size: int) -> Leaf | None:
         """This release for a group of `size` units; None if unknown."""
         return None
@@ -636,7 +622,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _collect() -> None:
     """Import the packages that define node kinds, and plug-ins, which register themselves."""
     import dpacct.mechanisms
-    import dpacct.plan.held
     import dpacct.plan.parallel
     import dpacct.plan.samplers
     import dpacct.shuffling.shuffle

@@ -325,6 +325,9 @@ class Search:
         quick = self._quickly(guess)
         if quick is not None:
             return quick
+        ceiling = self._at_the_ceiling()
+        if ceiling is not None:
+            return ceiling
         start = min(max(guess[0] if guess else 1.0, self.low), self.high)
         width = max(WIDTH, self._blur(start))
         about: dict[str, Any] = {"start": start, "width": width, "enough": lambda: spent() > WORK}
@@ -335,6 +338,29 @@ class Search:
                 about |= {"start": result.safe, "width": finer}
                 result = Boundary(*real(self._cautious, self.low, self.high, **about))
         return result
+
+    def _at_the_ceiling(self) -> Boundary | None:
+        """The boundary where no loss exceeds epsilon, if delta just before it is above the target; else None.
+
+        There log delta falls to -inf within less than readings resolve, and a search by it ends far away.
+        """
+
+        def above(x: float) -> float:
+            plan = self._composed(x)
+            ends = [math.inf] if plan is None else [way.ceiling for way in plan.upper]
+            infinite = plan is None or any(way.log_kept < 0.0 for way in plan.upper)
+            if infinite or not 0.0 < max(ends) < math.inf:
+                raise TooFine
+            return math.log(max(ends) / self.epsilon) if self.epsilon else math.inf
+
+        try:
+            safe, unsafe = real(above, self.low, self.high)
+        except _OUTSIDE:
+            return None
+        if safe is None or unsafe is None:
+            return None
+        met = self._excess(safe) <= 0.0 < self._excess(unsafe)
+        return Boundary(safe, unsafe, unsafe) if met else None
 
     def _blur(self, x: float) -> float:
         """A tenth of how far in log x delta's two ends are apart, as normal scores go about like x."""

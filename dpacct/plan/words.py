@@ -136,8 +136,6 @@ def _branch(saved: Saved, declared: Saved, unit: str) -> WordTree:
         label = _sample(saved, unit)
         if kind == "repeat":
             label = f"{saved['steps']} times, afresh each time"
-        elif kind == "held":
-            label = f"on the sample {saved['name']}"
         return WordTree(label, (_branch(saved["of"], declared, unit),))
     numbers = ", ".join(f"{said}{means}" for said, means in _numbers(saved))
     return WordTree(_leaf(saved) + (f": {numbers}" if numbers else ""))
@@ -152,8 +150,6 @@ def _phrase(saved: Saved, unit: str, sizes: bool, times: int = 1) -> str:
         more = len(saved["parts"]) - _MOST_TOLD
         phrases = "; then ".join(parts) + (f"; then {more} more parts" if more > 0 else "")
         return f"{times:,} rounds of ({phrases})" if times > 1 else phrases
-    if kind == "held":
-        return f"{_phrase(saved['of'], unit, sizes, times)} (the sample {saved['name']})"
     if kind == "repeat":
         return _phrase(saved["of"], unit, sizes, times * int(saved["steps"]))
     steps = f"{times:,} step{'' if times == 1 else 's'}"

@@ -12,8 +12,7 @@ All is stated under Q (log p = log q + loss), so that each operator of sampling 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -45,30 +44,6 @@ LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
 
 
 # -- branches ------------------------------------------------------------------------------------
-
-
-class Tabled(ABC):
-    """Finite losses that a proof knows by how much of either law lies beyond a level, in balls."""
-
-    left_out: Any
-    """Bounds of the P-mass that is in no level, whose loss may be infinite."""
-
-    @abstractmethod
-    def largest(self) -> Any:
-        """The largest loss."""
-
-    @abstractmethod
-    def seconds(self, levels: int) -> float:
-        """About what so many levels cost."""
-
-    @abstractmethod
-    def beyond(self, levels: Sequence[Any]) -> list[tuple[Any, Any]]:
-        """(P-mass, Q-mass) of the losses of at least each level, which rise."""
-
-    def one_step(self, epsilon: Any) -> Any:
-        """Their share of delta."""
-        ((p, q),) = self.beyond([epsilon])
-        return p - epsilon.exp() * q
 
 
 @dataclass(frozen=True)

@@ -144,8 +144,7 @@ class Stated:
 
     `basis`: who says so. `unit`: every loss is a whole multiple of it, exactly. `near`, `below` as in `Pair`,
     `below` before any sampling; `back`: the pair back, where the pair is not its own mirror image. `seconds`:
-    about what the formula takes in balls, where that is worth a word. `tabled`: its losses are known by how
-    much lies beyond a level (`loss.Tabled`). `facing` as in `Pair`.
+    about what the formula takes in balls, where that is worth a word. `facing` as in `Pair`.
     """
 
     formula: Callable[..., LossDistribution]
@@ -156,7 +155,6 @@ class Stated:
     below: Stated | None = None
     back: Stated | None = None
     seconds: float = 0.0
-    tabled: bool = False
     facing: Facing | None = None
 
     def of(self, number: Callable[[Fraction], Any] = float) -> LossDistribution:

@@ -441,6 +441,10 @@ def _backwards(laws: Counted, epsilon: float) -> Saddle:
     )
 
 
+# log delta below which a root is read again, and by how much it may differ
+_DEEP, _AGAIN = -69.0, 1e-6
+
+
 class RareQuestion:
     """delta of one direction at any epsilons: what was made for one is used for those close by."""
 
@@ -574,9 +578,15 @@ class RareQuestion:
     def epsilon(self, log_target: float) -> Interval | None:
         """The epsilon >= 0 at which delta is the target; None where nothing tells."""
         try:
-            return self._solve(log_target)
+            result = self._solve(log_target)
         except ArithmeticError:
             return None
+        if log_target < _DEEP and result.lower > 0.0:
+            # so deep the tilt of a guess may miss part of delta: a question of its own decides
+            again = RareQuestion(self.laws, reverse=self.reverse).log_delta(result.value)
+            if again is None or not abs(again.value - log_target) < _AGAIN:
+                return None
+        return result
 
     def _solve(self, log_target: float) -> Interval:
         # total variation: at most the sum of those of the steps

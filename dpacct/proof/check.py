@@ -374,8 +374,6 @@ def _independently(claim: Claim, tell: Callable[[], None]) -> tuple[str, bool]:
     for c in _TILTS if stated is None else (stated,):
         if is_within is None and claim.direction in range(len(directions)) and positive(c):
             laws = directions[claim.direction]
-            if any(step.tabled for step, _ in laws):  # no law that integrals read
-                break
             is_within = within(laws, number(claim.epsilon), number(claim.bound), c, tell)
     how = "two integrals" if is_within is not None else "beyond two integrals"
     return _sentence(claim, how), is_within is (claim.relation == AT_MOST)

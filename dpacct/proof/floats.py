@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from flint import arb
 
-from dpacct.pld.loss import Tabled
 from dpacct.pld.saddle import Totals
 from dpacct.pld.stable import Floats
 
@@ -16,7 +14,6 @@ from .balls import precision
 from .effort import spend
 from .law import ProofBranch
 from .operated import OperatedBranch
-from .outcomes import Point
 from .plan import Step
 from .rules import View, strip_ends
 
@@ -30,20 +27,6 @@ _FAR = 5000.0  # deviations of the noise at which a hill is far out
 _BULK = 60.0
 _SPAN = 3.0  # tilts of one set of nodes, up and down
 _BITS = 96
-_LEVELS, _CLOSER = 120, 0.93  # of an outline, on either side of 0
-
-
-def _outline(tabled: Tabled) -> list[Point]:
-    """A few hundred points of a law that is known by its masses beyond levels, dense around 0."""
-    ends = [tabled.largest() * _CLOSER**k for k in range(_LEVELS)]
-    levels = [*(-end for end in ends), *reversed(ends)]
-    rows = [*tabled.beyond(levels), (arb(0), arb(0))]
-    levels.append(levels[-1])  # where the largest loss itself is
-    return [
-        (b if b > 0 else a, p - less)  # outwards, so that none is cut off
-        for (p, _), (less, _), a, b in zip(rows, rows[1:], levels, levels[1:], strict=False)
-        if p - less > 0
-    ]
 
 
 class FloatLaw:
@@ -52,10 +35,7 @@ class FloatLaw:
     def __init__(self, step: Step) -> None:
         with precision(_BITS):
             law = step.law()
-            points = [*law.atoms]
-            for branch in law.branches:
-                if isinstance(branch, Tabled):
-                    points += _outline(branch)
+            points = law.atoms
             self._atoms = (
                 np.array([float(x.mid()) for x, _ in points]),
                 np.array([float(m.log().mid()) for _, m in points]),

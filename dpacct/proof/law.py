@@ -18,7 +18,7 @@ from typing import Any
 
 from flint import arb, ctx
 
-from dpacct.pld.loss import LossDistribution, Tabled
+from dpacct.pld.loss import LossDistribution
 from dpacct.pld.operators import Exchanged, Operator, Reversed
 
 from .balls import ball, demand
@@ -196,7 +196,7 @@ class Law:
     """One step in one direction: P-masses of finite losses, and what only P or only Q yields."""
 
     atoms: tuple[Point, ...] = ()
-    branches: tuple[Any, ...] = ()  # ProofBranch, OperatedBranch, or Tabled
+    branches: tuple[Any, ...] = ()  # ProofBranch or OperatedBranch
     infinite: arb = _NOTHING
     lost: arb = _NOTHING
 
@@ -224,9 +224,6 @@ def read(pair: LossDistribution) -> Law:
     """A base pair whose numbers are balls; its branches are on the axis of the loss itself."""
     branches: list[Any] = []
     for b in pair.branches:
-        if isinstance(b, Tabled):
-            branches.append(b)
-            continue
         demand(b.slope == 1 and b.offset == 0 and not b.chain and not b.curve, "this branch")
         start, end = (None if abs(x) == math.inf else arb(x) for x in (b.low, b.high))
         branches.append(

@@ -7,7 +7,7 @@ evaluates too (`Mechanism.stated`), here in balls; no float of the engine enters
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -36,8 +36,7 @@ _FEW_LISTED = 400  # losses of a composition that is sampled as a whole
 class Step:
     """A base pair in exact numbers, and how it is sampled. Equal steps hash alike: a plan adds their counts.
 
-    `unit`: of which every loss is a whole multiple where nothing is sampled. `tabled`: its losses are known
-    by how much lies beyond a level.
+    `unit`: of which every loss is a whole multiple where nothing is sampled.
     """
 
     stated: Callable[..., LossDistribution]
@@ -45,12 +44,16 @@ class Step:
     sampled: Callable[[Law, arb], Law] = plain
     rate: Fraction = Fraction(1)
     unit: Fraction | None = None
-    tabled: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of(cls, pair: Stated) -> Step:
         """One release without sampling."""
-        return cls(pair.formula, pair.numbers, unit=pair.unit, tabled=pair.tabled)
+        return cls(pair.formula, pair.numbers, unit=pair.unit)
+
+    @property
+    def listed(self) -> bool:
+        """Return whether its losses are listed or branches, and so known exactly."""
+        return True
 
     def base(self) -> Law:
         """The base pair in balls, at the working precision."""
@@ -111,7 +114,7 @@ class NestedPlan(Step):
     @property
     def listed(self) -> bool:
         """Return whether its losses are few, and so exact; else a grid bounds them from two sides."""
-        if self.sampled is exchange or any(map(_apart, (step for step, _ in self.parts))):
+        if self.sampled is exchange or not all(step.listed for step, _ in self.parts):
             return False  # C_q asks which losses are 0, and a sum of balls does not say
         laws = [(step.law(), count) for step, count in self.parts]
         if any(law.branches for law, _ in laws):
@@ -165,20 +168,14 @@ class NestedPlan(Step):
         return rate, (epsilon.expm1() / rate).log1p()
 
 
-def _apart(step: Step) -> bool:
-    """Return whether its losses are neither listed nor branches."""
-    return step.tabled or (isinstance(step, NestedPlan) and not step.listed)
-
-
 def _check_known(laws: Laws) -> None:
-    """Raise `Unsupported` for a sum of which some law is known only by what lies beyond a level."""
+    """Raise `Unsupported` for a sum of which some law is neither listed nor branches."""
     sample = held_sample(laws)
     if sample is not None:
         _check_known(sample.parts)
         return
-    alone = sum(count for _, count in laws) == 1
     for step, _ in laws:
-        if _apart(step) and not (step.tabled and alone):
+        if not step.listed:
             message = "method 'certified' has no proof for a sum of losses that are no formula each"
             raise Unsupported(f"{message}; method 'exact' has a bracket", argument="method")
 

@@ -218,3 +218,27 @@ def test_an_error_of_the_callers_own_function_is_not_ours() -> None:
             true_positive_rate=0.01,
             false_positive_rate=0.001,
         )
+
+
+@pytest.mark.parametrize("method", ["auto", "exact"])
+def test_a_boundary_where_losses_end(method: str) -> None:
+    """Just below it delta is above 1e-20, at it 0: ends a factor of two apart were called converged."""
+    ceiling = 0.18344959459765708  # 5 log(1 + .01 (e^{1/b} - 1)) = 6
+
+    def plan(b: Any) -> dp.Node:
+        return dp.Poisson("0.01")(dp.Laplace(b=b)) * 5
+
+    answer = dp.calibrate(plan, epsilon=6, delta="1e-20", method=method)
+    assert answer.lower is not None
+    assert answer.lower <= ceiling * (1 + 1e-9) and ceiling * (1 - 1e-9) <= answer.upper
+    assert answer.upper < answer.lower * (1 + 1e-8)
+
+
+@pytest.mark.parametrize(("rate", "steps"), [("5.716e-11", 3), ("1.626e-17", 10**6)])
+def test_no_value_is_tried_that_nobody_typed(rate: str, steps: int) -> None:
+    """Sampling alone meets the target: a proof asked below the least scale, InvalidArgument for .00199."""
+
+    def plan(scale: Any) -> dp.Node:
+        return dp.Poisson(rate)(dp.DiscreteLaplace(scale=scale)) * steps
+
+    assert float(dp.calibrate(plan, epsilon="0.001132", delta="0.000651")) == pytest.approx(0.002)

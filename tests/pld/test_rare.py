@@ -226,3 +226,12 @@ def test_moments_that_come_back_far_out_are_not_taken_for_none() -> None:
     assert answer.upper is not None
     # by a transform of 4 million places, tilted; the line said -111.04604662154, converged
     assert answer.lower <= math.exp(-111.047162424) <= answer.upper
+
+
+def test_a_root_far_below_is_read_again() -> None:
+    """Truth: by a tilted FFT of its own (red team); the first tilt missed part of delta."""
+    run = dp.Poisson("5.906e-05")(dp.Gaussian(sigma="0.5001")) * 69
+    answer = run.epsilon("3.873e-281", method="exact")
+    assert answer.lower is not None
+    assert answer.lower <= 137.50915016358 * (1 + 1e-11) and answer.upper >= 137.50915016357
+    assert answer.upper - answer.lower < 1e-3

@@ -59,11 +59,6 @@ def test_every_plan_has_words_and_a_tree(plan: dp.Node) -> None:
             "3 rounds of (1 step of Laplace noise (b 1); then 1 step of a mechanism known only by its"
             " epsilon (epsilon 1))",
         ),
-        (
-            dp.Poisson("0.1").draw("S")(dp.Gaussian(sigma=3)) * 2,
-            "2 steps of Gaussian noise (sigma 3), each record in a step with probability 10 % (the"
-            " sample S)",
-        ),
     ],
 )
 def test_phrases(plan: dp.Node, wanted: str) -> None:

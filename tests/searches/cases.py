@@ -218,8 +218,8 @@ class Part:
         rate, inner = about.get("rate", "1"), int(about.get("inner", "1"))
         within = about.get("within", "1")
         if self.sampling == "held":
-            batch = dp.Poisson(rate).draw("batch")
-            return batch(release) + dp.PureDP(epsilon="0.01") + batch(release * min(self.steps, 20))
+            on_it = release + release * min(self.steps, 20)
+            return dp.Poisson(rate)(on_it) + dp.PureDP(epsilon="0.01")
         makers: dict[str, Callable[[], Node]] = {
             "none": lambda: release,
             "poisson": lambda: dp.Poisson(rate)(release),

@@ -16,7 +16,7 @@ from tests.structure.project import ROOT, modules, relative, sources
 
 # `plan` has three layers of its own: what every mechanism is (a node), what wraps one, and what composes.
 ALGEBRA, SAMPLERS = "plan.node", "plan.samplers"
-LAYER = {"plan.node": ALGEBRA, "plan.combine": ALGEBRA, "plan.held": SAMPLERS}
+LAYER = {"plan.node": ALGEBRA, "plan.combine": ALGEBRA}
 FOUNDATION = {
     "vocabulary",
     "errors",
@@ -70,7 +70,6 @@ NAMED_EXCEPTIONS = {
     ("dpacct.answer.calibration", "dpacct.mechanisms.gaussian"),
     ("dpacct.answer.calibration", "dpacct.plan.samplers.sampled"),
     ("dpacct.plan.node", "dpacct.plan.curve"),
-    ("dpacct.plan.node", "dpacct.plan.held"),
     ("dpacct.plan.node", "dpacct.plan.parallel"),
     ("dpacct.plan.node", "dpacct.mechanisms"),
     ("dpacct.plan.node", "dpacct.plan.samplers"),

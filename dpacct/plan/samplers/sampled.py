@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from dpacct.citations import Citation
     from dpacct.declare.record import Call
     from dpacct.declare.words import Steps
-    from dpacct.plan.held import HeldSample
     from dpacct.pld.pair import Pair, Pairs
 
 
@@ -95,18 +94,6 @@ class Sampler(Record, ABC):
         """The plan on a sample that is drawn once, and held while all of it runs."""
         node = Node.checked(node, "a sampler must be given")
         return SampledRelease(self, node) if isinstance(node, Mechanism) else Sampled(self, node)
-
-    def draw(self, name: str) -> HeldSample:
-        """A named sample, for plans that reuse it: every use runs on the same units.
-
-        >>> import dpacct as dp
-        >>> batch = dp.Poisson(0.1).draw("batch")
-        >>> (batch(dp.Laplace(b=2)) + batch(dp.Laplace(b=2))).releases()
-        ((Poisson(0.1)(Laplace(b=2) * 2), 1),)
-        """
-        from dpacct.plan.held import HeldSample
-
-        return HeldSample(self, name)
 
     @abstractmethod
     def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
