@@ -14,6 +14,7 @@ from dpacct.plan.composition import Composition, Direction
 from dpacct.plan.node import Node
 from dpacct.plan.routes import Bracket, RouteQuestion
 from dpacct.pld import bracket, contour
+from dpacct.pld.bracket.search import DirectionSearch
 from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.pieces import Cut
 from tests.pld.make_brackets import width
@@ -299,3 +300,13 @@ def test_losses_with_next_to_no_q_mass_are_not_set_apart(rate: str, delta: str) 
             log_deltas.append(mpmath.log(mpmath.mpf(rate) * above))
         target = mpmath.log(mpmath.mpf(delta))
     assert log_deltas[1] <= target <= log_deltas[0] <= target + mpmath.mpf("0.1")
+
+
+def test_a_search_without_a_bound_to_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The epsilon it began at, 10, was once taken for enough."""
+    sources = [(Cut(gaussian(0.7).sampled(0.5)), 200.0)]
+    known = bracket.epsilon(sources, math.log(1e-6))
+    monkeypatch.setattr(DirectionSearch, "chernoff_epsilon", lambda self, log_delta: math.inf)
+    result = bracket.epsilon(sources, math.log(1e-6))
+    assert 15.0 < known.lower <= result.upper and result.lower <= known.upper
+    assert result.upper - result.lower <= 2e-5 * result.upper

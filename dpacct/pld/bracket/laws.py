@@ -30,6 +30,8 @@ UNIT = 2.0**-53
 _ROUNDED = 1e-15
 # log mass below which a piece is left out: floats end at -745
 _LEAST = -690.0
+# log mass of what counts as hardly any
+_HARDLY = -30.0
 # points that are kept as they are, beside twice as many as there are edges
 _POINTS = 400
 
@@ -132,12 +134,14 @@ def cut(source: Source, edges: Floats, *, upper: bool) -> Pieces:
         points = pieces.low == pieces.high
     if points.all():
         return pieces
-    # beyond the first and the last edge there is hardly a mass: no loss there is read as an end
+    # beyond the first and the last edge there is hardly a mass, and no loss there is read as an end
     near = 4.0 * pieces.end_slip
     above = (
         ~points & (pieces.low > 0.5 * (edges[-1] + edges[-2])) & (pieces.high > edges[-1] + near)
     )
     under = ~points & (pieces.high < 0.5 * (edges[0] + edges[1])) & (pieces.low < edges[0] - near)
+    above &= pieces.log_p < _HARDLY
+    under &= (pieces.log_q < _HARDLY) & (pieces.log_p < _HARDLY)
     high, low = np.where(above, math.inf, pieces.high), np.where(under, -math.inf, pieces.low)
     return replace(pieces, low=low, high=high)
 

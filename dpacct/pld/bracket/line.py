@@ -311,10 +311,12 @@ class SmoothedContour:
             found.append((n, part, error, rough))
         root = math.sqrt(self.v2)
         below = 0.5 * math.erfc(-0.5 * root / math.sqrt(2.0))  # Phi(root / 2)
-        bump = self.v2 * (1.0 + 0.5 * root * below * _SQRT_2PI * math.exp(self.v2 / 8.0))
+        bump = self.v2 * (
+            1.0 + 0.5 * root * below * _SQRT_2PI * math.exp(min(self.v2 / 8.0, 600.0))
+        )
         smooth = 0.5 * self.v2 * z * (z + 1.0)
         weight = 1.0 / (z * (z + 1.0)) - (bump if sign < 0 else 0.0)
-        with np.errstate(under="ignore"):
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
             self.values = np.exp(log + smooth) * weight * (step / math.pi)
         self.values[0] *= 0.5
         size_of = np.abs(self.values)

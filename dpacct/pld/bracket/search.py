@@ -16,7 +16,7 @@ from operator import mul
 
 import numpy as np
 
-from dpacct.pld.budget import MOST_WORK, remaining
+from dpacct.pld.budget import remaining
 from dpacct.pld.pieces import Pieces, Sources, ever
 from dpacct.pld.stable import Floats
 
@@ -96,7 +96,7 @@ class DirectionSearch:
         self.coarse = SumOfMeasures(self._laws(self._cells, tops, above=True), self.square)
         self.edges = list(self.first)
         self._local: tuple[float, float] | None = None
-        self._steepest, self._v = math.inf, 0.0
+        self._steepest, self._v, self._room = math.inf, 0.0, math.inf
 
     @cached_property
     def _known(self) -> Callable[[Floats], Floats] | None:
@@ -192,7 +192,7 @@ class DirectionSearch:
             return OneStep(upper, 1.0, 1, self._known), OneStep(lower, 1.0, -1, self._known)
         c = min(upper.saddle(epsilon), self._steepest)
         slope, dense = self._local if self._local is not None else (c, c * (c + 1.0))
-        v = min(math.sqrt(min(0.4 * goal(slope), 0.5) / dense), 0.7 / c, 1.0)
+        v = min(math.sqrt(min(0.4 * goal(slope), 0.5) / dense), 0.7 / c, 25.0)
         # how dense the sum is shows only where v is small enough
         v = self._v = min(max(v, self._v / 30.0), 1.5 / c)
         above = SmoothedContour(upper, c, v, window(upper, c, epsilon, least), 1)
@@ -230,6 +230,12 @@ class DirectionSearch:
         self.edges = list(self.first)
         self._cells = self._first_cells
         self._local, self._v = None, 0.0
+        self._room = remaining()
+
+    @property
+    def spent(self) -> bool:
+        """Return whether half of what was left when this question began is used up."""
+        return remaining() < _KEPT * self._room
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -315,7 +321,7 @@ class DirectionSearch:
         for turn, aim in enumerate(plan):
             size = max(epsilon - floor, 1e-12)
             self._steepest = 10.0 / (aim * size)
-            if high < math.inf and spent():
+            if high < math.inf and self.spent:
                 break
             try:
                 lines = self._lines(epsilon, log_delta, partial(mul, aim * size))
@@ -355,7 +361,7 @@ class DirectionSearch:
         pair = None
         plan = (*_COARSE_DELTA, *(share * width for share in _FINER))
         for turn, aim in enumerate(plan):
-            if pair is not None and spent():
+            if pair is not None and self.spent:
                 break
             try:
                 lines = self._lines(epsilon, log_delta, partial(_same, aim))
@@ -380,13 +386,8 @@ def _same(goal: float, slope: float) -> float:
 
 
 _TILTS = np.geomspace(1e-2, 3e4, 60)
-# of what a question may cost, what is left when no finer round is begun
-_LEFT = 0.5
-
-
-def spent() -> bool:
-    """Return whether less than half of what this question may cost is left."""
-    return remaining() < _LEFT * MOST_WORK
+# of what a question has left when it begins, what is kept: no finer round is begun below it
+_KEPT = 0.5
 
 
 def crossing(line: Line, guess: float, log_delta: float, floor: float, tight: float) -> float:
