@@ -41,6 +41,8 @@ _FACTORIALS = np.array([math.factorial(k) for k in range(_TERMS)], float)
 _ENTRIES = 1 << 20
 # points of a matrix product that are added in one go, which its rounding is proportional to
 _TOGETHER = 256
+# points that are summed one by one beside a transform
+_HEAVY = 32
 # an angle up to which a loss is read from moments
 _SMALL = 0.7
 # frequencies and points from which on the fast transform is the cheaper, and counts that bear its error
@@ -428,6 +430,13 @@ def _log_transform(
         value += part
         error = error + lost
         t, x = t[~near], x[~near]
+        if x.size > _DENSE:
+            # a transform is off by a share of the norm, which the few heaviest points make
+            order = np.argsort(t)
+            rest, heavy = order[:-_HEAVY], order[-_HEAVY:]
+            value += direct(t[heavy], x[heavy], step, size)
+            error = error + direct_error(t[heavy], x[heavy], theta)
+            t, x = t[rest], x[rest]
     if size > _MANY and x.size > _DENSE and count * float(np.linalg.norm(t)) < _OFTEN:
         part, rough = fast(t, x, step, size)
         value += part - t.sum()
