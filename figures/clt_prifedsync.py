@@ -19,6 +19,7 @@ from dpacct.papers.formulas.federated_fdp import theorem2_clt
 from dpacct.papers.tables import cells
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
+from dpacct.report.plots.kinds import percent
 from figures.panels import BROKEN, log_ticks
 from figures.record import Record, Row
 
@@ -70,7 +71,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     under = min(swept, key=lambda r: r["limit"] / r["lower"])
     title = (
         f"The central limit overstates epsilon in all {sum(o > 1 for o in over)} printed rows, by "
-        f"{words.percent(min(over) - 1)} to a factor of {words.near(max(over), 2)}; at small rates it "
+        f"{percent(min(over) - 1)} to a factor of {words.near(max(over), 2)}; at small rates it "
         f"claims {words.near(under['limit'], 2)} where the actual epsilon is {words.down(under['lower'], 2)}"
     )
     made, (left, right) = figure(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dpacct.declare import number as words
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
+from dpacct.report.plots.kinds import percent
 from figures.panels import legend_below, log_ticks
 from figures.record import FOLDER, Record, Row
 
@@ -88,7 +89,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     title = (
         f"dpacct answers to {digits} digits in {words.near(1000 * ours, 2)} ms, with a proof in "
         f"{words.near(1000 * middle('dpacct@auto', 'seconds'), 2)} ms; "
-        f"the most accurate peer, {NAMES[nearest]}, to {words.percent(middle(nearest, 'gap'))} in "
+        f"the most accurate peer, {NAMES[nearest]}, to {percent(middle(nearest, 'gap'))} in "
         f"{words.near(1000 * middle(nearest, 'seconds'), 2)} ms"
     )
     made, ax = figure(

@@ -18,6 +18,7 @@ from dpacct.papers.formulas.udp_fl import lemma2
 from dpacct.pld.conversions import epsilon as from_renyi
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import figure
+from dpacct.report.plots.kinds import percent
 from dpacct.shuffling.bounds import lower_bounds, upper_bounds
 from dpacct.shuffling.shuffle import Shuffle
 from figures.panels import BROKEN, finish
@@ -85,7 +86,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
     worst = int(np.argmax(truth / np.where(claim > 0, claim, np.inf)))
     excess = np.nanmax(counted / truth) - 1
     title = (
-        f"The computed bound is within {words.percent(excess)} of the truth; Lemma 2 of UDP-FL claims "
+        f"The computed bound is within {percent(excess)} of the truth; Lemma 2 of UDP-FL claims "
         f"{words.near(claim[worst], 2)} where at least {words.down(truth[worst], 2)} leaks"
     )
     made, axes = figure(

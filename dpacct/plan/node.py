@@ -622,6 +622,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _collect() -> None:
     """Import the packages that define node kinds, and plug-ins, which register themselves."""
     import dpacct.mechanisms
+    import dpacct.plan.combine
     import dpacct.plan.parallel
     import dpacct.plan.samplers
     import dpacct.shuffling.shuffle

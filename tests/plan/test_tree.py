@@ -4,6 +4,8 @@ import copy
 import json
 import pickle
 import random
+import subprocess
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +23,7 @@ from dpacct.plan.node import MAX_DEPTH, Node, from_dict, from_json, resolve_adja
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.vocabulary import Adjacency, Unit
+from tests.laws.catalogue import COMPOSITES
 from tests.plans import plans
 from tests.work import calls
 
@@ -472,3 +475,21 @@ def test_a_plan_with_any_one_value_replaced_is_read_or_refused(key: str, value: 
         assert "\n" not in str(refused)
     else:
         assert from_dict(plan.to_dict()) == plan
+
+
+READ_ALONE = """
+import sys
+from dpacct.plan.node import from_json
+for line in sys.stdin:
+    assert from_json(line).to_json() == line.strip(), line
+"""
+
+
+def test_a_process_that_imported_nothing_else_reads_every_kind_of_plan() -> None:
+    """Reading a saved plan brings the files that define its nodes."""
+    plans = [*COMPOSITES.values(), Poisson("0.1")(Gaussian(sigma=2)) * 3 + Laplace(b=1)]
+    text = "\n".join(plan.to_json() for plan in plans)
+    done = subprocess.run(
+        [sys.executable, "-c", READ_ALONE], input=text, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
