@@ -487,7 +487,7 @@ for line in sys.stdin:
 
 def test_a_process_that_imported_nothing_else_reads_every_kind_of_plan() -> None:
     """Reading a saved plan brings the files that define its nodes."""
-    plans = [*COMPOSITES.values(), Poisson("0.1")(Gaussian(sigma=2)) * 3 + Laplace(b=1)]
+    plans = [Poisson("0.1")(Gaussian(sigma=2)) * 3 + Laplace(b=1), *COMPOSITES.values()]
     text = "\n".join(plan.to_json() for plan in plans)
     done = subprocess.run(
         [sys.executable, "-c", READ_ALONE], input=text, capture_output=True, text=True, check=False
