@@ -274,8 +274,9 @@ def steadiness(sizes: Sequence[int], population: int, rate: float) -> float:
         return 1.0
     mean = sum(kept) / len(kept)
     spread = sum((size - mean) ** 2 for size in kept) / variance
-    # batch sizes are whole: a spread below one unit's worth is what a small variance gives anyway
-    granular = 0.25 * len(kept) / variance if variance < 1.0 else 0.0
+    # Batch sizes are whole: two that are equal are no wonder, and the sum of squares takes steps of a half;
+    # a spread below one unit's worth is what a small variance gives anyway.
+    granular = max(0.5, 0.25 * len(kept) if variance < 1.0 else 0.0) / variance
     return float(chdtr(len(kept) - 1, spread + granular))
 
 

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import dpacct as dp
-from dpacct.ledger.execution import demand, excess
+from dpacct.ledger.execution import demand, excess, steadiness
 from tests.ledger.ledgers import BUDGET
 
 N, RATE, STEPS = 5000, 0.02, 300
@@ -141,3 +142,13 @@ def test_a_ledger_that_goes_on_after_a_violation_warns_once(tmp_path: Path) -> N
         with pytest.warns(UserWarning, match="'each unit was sampled by its own coin' was found"):
             ledger.spend(PLAN)
         ledger.spend(PLAN)
+
+
+def test_a_few_equal_sizes_are_within_chance() -> None:
+    """Exactly: two coin-drawn batches of the same size are no sign of a loader that does not toss coins."""
+    for population, rate in ((40, 0.1), (1000, 0.01), (10_000, 0.05)):
+        law = binom.pmf(np.arange(population + 1), population, rate)
+        equal = float(np.sum(law**2))
+        size = round(population * rate)
+        assert equal / 5 < steadiness([size, size], population, rate) < 5 * equal
+    assert steadiness([128] * 100, 12_800, 0.01) < 1e-30
