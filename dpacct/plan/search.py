@@ -23,6 +23,7 @@ from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.plan.routes import ROUTES, epsilon, safe_log_delta
+from dpacct.pld.bracket.search import towards
 from dpacct.pld.budget import WORK, Overspent, metered, one_question, spent
 from dpacct.pld.interval import Interval
 from dpacct.pld.roots import WIDTH, near_root, real, whole
@@ -302,9 +303,10 @@ class Search:
 
     def _asked(self, x: float) -> tuple[float, Answer]:
         node = self.build(x)
-        answer, log_delta = safe_log_delta(
-            node, self.epsilon, method=self.method, adjacency=self.adjacency, tilts=self._tilts
-        )
+        with towards(self.log_delta):
+            answer, log_delta = safe_log_delta(
+                node, self.epsilon, method=self.method, adjacency=self.adjacency, tilts=self._tilts
+            )
         if self._tilts and _noisy(answer):
             # bounds depend on the starting point; a later question about the answer starts afresh
             self._tilts = None

@@ -195,6 +195,8 @@ class Profile:
         values = np.minimum.accumulate(values + np.where(np.isinf(errors), 0.0, errors))
         if nodes[0] > 0.0:
             nodes, values = np.append(0.0, nodes), np.append(0.0, values)
+        if nodes.size == 1:
+            return np.full(at.shape, values[0])  # delta never rises
         right = np.clip(np.searchsorted(nodes, at), 1, nodes.size - 1)
         wide, along = (
             nodes[right] - nodes[right - 1],

@@ -470,7 +470,7 @@ def test_a_bad_file(content: str, message: str, tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["nowhere.csv"], "scores cannot be read from 'nowhere.csv': no such file or directory"),
-        ([], "SCORES must be given: scores"),
+        ([], "SCORES must be given: dpacct audit SCORES"),
         ([SCORES, "--against", "nowhere.toml"], "nowhere.toml"),
         ([SCORES, "--thresholds", "held-ot"], "thresholds must be one of"),
         ([SCORES, "--thresholds", "1,x"], "--thresholds must be numbers, or a word, got '1,x'"),

@@ -181,7 +181,7 @@ MECHANISMS = (
     ),
 )
 SAMPLERS: tuple[type[Sampler] | None, ...] = (None, dp.WithoutReplacement, dp.Poisson)
-LAWS_OF_THEIR_OWN = ("participation", "records-per-user", "balls-in-bins")
+LAWS_OF_THEIR_OWN = ("participation", "records-per-user", "balls-in-bins", "poisson-group")
 """Samplers that take seconds a question, or more than a rate: plans of theirs are among the composites."""
 
 _ROUNDS: dict[str, Any] = {"clients": 20, "client_rate": "0.2", "rounds": 3}

@@ -43,6 +43,7 @@ RANGES = {
     "[0.01, 1000000000]": "sigma",
     "[0.05, 1000000000]": "scale",
     "whole, [0, inf)": "missing",
+    "whole, [1, 64]": "size",
     "whole, [1, 1000000000000000]": "steps",
     "whole, [1, 1000000000000]": "batch_size clients records rounds",
     "whole, [1, 1000000000]": "clients coordinates local_steps rounds",

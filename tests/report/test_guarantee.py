@@ -28,7 +28,7 @@ NUMBERS = re.compile(r"\(([\d.e-]+), ([\d.e-]+)\)-differentially private")
     ("name", "strength", "side"),
     [
         ("SGD", "proved", "two-sided"),
-        ("FIXED", "proved", "two-sided"),
+        ("FIXED", "converged", "two-sided"),
         ("CHOICES", "converged", "two-sided"),
         ("OPAQUE", "bound", "upper"),
     ],

@@ -19,10 +19,6 @@ DELIBERATE: dict[tuple[str, str], tuple[Any, str]] = {
     },
     ("key", ".notes"): (None, _PROVED),
     ("key", ".notes[]"): (None, _PROVED),
-    ("code", "verify balle2019.bennett --draws 5 --json"): (
-        10,
-        "five points that no oracle can judge were reported as a counter-example",
-    ),
     ("error", "federated keyboard.toml --json"): (
         ["usage", "PLAN"],
         "a plan of steps was refused for the first of its keys, and not called what it is",

@@ -9,14 +9,16 @@ Nothing here can be wrong, only wide: every end that a round reads is valid.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import mul
 
 import numpy as np
 
-from dpacct.pld.budget import remaining
+from dpacct.pld.budget import Overspent, metered, remaining
 from dpacct.pld.pieces import Pieces, Sources, ever
 from dpacct.pld.stable import Floats
 
@@ -37,7 +39,28 @@ _START = 10.0
 # what counts as met
 _MET = 1.0
 
+# a bracket of log delta that lies away from the target may be this share of the distance wide
+_DISTANT = 0.02
+
 Line = SmoothedContour | OneStep
+
+_TARGET: ContextVar[float] = ContextVar("log_delta_to_compare_with", default=math.nan)
+
+
+@contextmanager
+def towards(log_delta: float) -> Iterator[None]:
+    """Within the block deltas are compared with this one: those far from it are read coarsely."""
+    token = _TARGET.set(log_delta)
+    try:
+        yield
+    finally:
+        _TARGET.reset(token)
+
+
+def _enough(low: float, high: float) -> float:
+    """How wide a bracket of log delta may be because the target lies outside it."""
+    distance = max(low - _TARGET.get(), _TARGET.get() - high)
+    return _DISTANT * distance if distance > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -129,8 +152,8 @@ class DirectionSearch:
     ) -> list[Floats]:
         """So many edges for each law, as dense as the cube root of what a cell's square costs."""
         result = []
-        for first, old, law, pair, count in zip(
-            self.first, x, laws, self._cells, counts, strict=True
+        for (source, _), first, old, law, pair, count in zip(
+            self.kinds, self.first, x, laws, self._cells, counts, strict=True
         ):
             pieces = pair[0]
             some = pieces.where(
@@ -138,7 +161,7 @@ class DirectionSearch:
             )
             inside = some.low < law.start
             if old.size < 3 or not inside.any():
-                result.append(old)
+                result.append(_finer(old) if source.bracketed else old)
                 continue
             width = some.high - some.low
             level = self.weights.log(some.log_p, np.minimum(some.high, law.start)) + some.log_p
@@ -215,16 +238,25 @@ class DirectionSearch:
             gaps = [gap * more for gap in gaps]
         return gaps
 
-    def _refine(self, lines: tuple[Line, Line], gaps: Sequence[float], goal: float) -> None:
-        """Cut anew so that the gap is the goal; N ~ (gap N^2)^(1/3) has the least sum of counts."""
+    def _refine(self, lines: tuple[Line, Line], gaps: Sequence[float], goal: float) -> bool:
+        """Cut anew so that the gap is the goal; N ~ (gap N^2)^(1/3) has the least sum of counts.
+
+        False where that costs more than this question may: the laws stay as they are.
+        """
         counts = [max(x.size - 1, 1) for x in self.edges]
         costs = [
             max(gap * n * n, 1e-30) ** (1.0 / 3.0) for gap, n in zip(gaps, counts, strict=True)
         ]
         scale = math.sqrt(sum(costs) / max(0.4 * goal, 1e-13)) if costs else 1.0
         wanted = [int(min(max(scale * cost, _FEWEST), _MOST)) for cost in costs]
-        self.edges = self._edges(self.edges, lines[0].total.laws, wanted)
-        self._cells = [self._cut(k, x) for k, x in enumerate(self.edges)]
+        try:
+            with metered(_KEPT * remaining()):
+                edges = self._edges(self.edges, lines[0].total.laws, wanted)
+                cells = [self._cut(k, x) for k, x in enumerate(edges)]
+        except Overspent:
+            return False
+        self.edges, self._cells = edges, cells
+        return True
 
     def _restart(self) -> None:
         self.edges = list(self.first)
@@ -343,9 +375,9 @@ class DirectionSearch:
                 epsilon = 0.5 * (low + high) if low - floor > 0.3 * (high - floor) else high
             gaps = self._gaps(lines, epsilon, log_delta)
             following = plan[turn + 1] if turn + 1 < len(plan) else width
-            self._refine(
-                lines, gaps, lines[0].local(epsilon)[0] * following * max(epsilon - floor, 1e-12)
-            )
+            goal = lines[0].local(epsilon)[0] * following * max(epsilon - floor, 1e-12)
+            if not self._refine(lines, gaps, goal):
+                break
         return min(low, high), high
 
     def delta(
@@ -372,12 +404,23 @@ class DirectionSearch:
                 min(high, lines[0].log_delta(epsilon)),
                 max(low, lines[1].log_delta(epsilon)),
             )
-            if high - low <= _MET * width or high <= beaten:
+            enough = max(_MET * width, _enough(low, high))
+            if high - low <= enough or high <= beaten:
                 break
             log_delta = max(low, high - 2.3)
             gaps = self._gaps(lines, epsilon, log_delta)
-            self._refine(lines, gaps, plan[turn + 1] if turn + 1 < len(plan) else width)
+            following = plan[turn + 1] if turn + 1 < len(plan) else width
+            if not self._refine(lines, gaps, max(following, 0.5 * enough)):
+                break
         return min(low, high), high, pair
+
+
+def _finer(edges: Floats) -> Floats:
+    """Four edges for each, where a law tells nothing of where they are needed."""
+    if not 3 <= edges.size <= _MOST // 4:
+        return edges
+    at = np.arange(4 * (edges.size - 1) + 1) / 4.0
+    return np.unique(np.interp(at, np.arange(edges.size), edges))
 
 
 def _same(goal: float, slope: float) -> float:
