@@ -26,6 +26,7 @@ RATE = 0.05
 LEMMAS = {"lemma2": ("dp_fed_ls.lemma2", 0.67), "lemma3": ("dp_fed_ls.lemma3", 0.53)}
 VARIANCES = np.geomspace(0.25, 16.0, 37)
 ORDERS = 1.0 + np.geomspace(0.05, 15.0, 31)
+ON_LIGHT, ON_DARK = "#212121", "#FEFEFE"  # on the cells, which stay as they are on a dark page
 LEVELS = [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 16, 256]
 COLOURS = ["#CFE3F1", "#9CC7E3", "#64A8D2", "#2E86BF", "#F8DCC6", "#EFB68E", "#E08A52", "#C75A14"]
 
@@ -88,13 +89,13 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
             )
             x = np.geomspace(least, VARIANCES[-1], 200)
             y = np.array([largest_order(v) for v in x]) - 1
-            ax.plot([least, *x], [ORDERS[0] - 1, *y], color=style.ON_LIGHT, linewidth=1.6)
+            ax.plot([least, *x], [ORDERS[0] - 1, *y], color=ON_LIGHT, linewidth=1.6)
             for at, value in (
                 ((x[90], 0.45 * y[90]), "holds"),
                 ((6.0, 5.0), "outside"),
             ):
-                words_on = ax.text(*at, value, ha="center", color=style.ON_LIGHT)
-                words_on.set_path_effects([withStroke(linewidth=2.5, foreground=style.ON_DARK)])
+                words_on = ax.text(*at, value, ha="center", color=ON_LIGHT)
+                words_on.set_path_effects([withStroke(linewidth=2.5, foreground=ON_DARK)])
             ax.set_xlabel("variance of the noise / sensitivity²")
             named = "Lemma 2: uniform sample" if lemma == "lemma2" else "Lemma 3: Poisson sample"
             ax.set_title(named, fontsize=style.SIZE, loc="left")
@@ -105,7 +106,7 @@ def draw(rows: Sequence[Row]) -> tuple[Figure, str]:
         axes[0].set_ylabel("Rényi order alpha")
         bar = made.colorbar(filled, ax=axes, shrink=0.95, pad=0.02, ticks=LEVELS)
         bar.ax.set_yticklabels([f"1/{1 / v:g}" if v < 1 else f"{v:g}" for v in LEVELS])
-        bar.ax.axhline(1, color=style.ON_LIGHT, linewidth=1.2)
+        bar.ax.axhline(1, color=ON_LIGHT, linewidth=1.2)
     return made, title
 
 

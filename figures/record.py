@@ -11,7 +11,6 @@ import hashlib
 import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -62,8 +61,8 @@ class Record:
     def redraw(self) -> str:
         """Draw the table that lies there; gives the sentence that the picture shows."""
         made, title = self.draw(self.table())
-        picture = style.to_bytes(made, ".svg").decode()
-        self.file(".svg").write_text(signed(picture, title, self.mark()), encoding="utf-8")
+        picture = style.to_bytes(made, ".svg", title=title).decode()
+        self.file(".svg").write_text(signed(picture, self.mark()), encoding="utf-8")
         return title
 
     def mark(self) -> str:
@@ -72,12 +71,9 @@ class Record:
         return f"{self.name}.py, {self.name}.csv: sha256 {hashlib.sha256(result).hexdigest()[:32]}"
 
 
-def signed(picture: str, title: str, mark: str) -> str:
-    """An SVG that says what it shows and what it was drawn from."""
-    start = picture.index("<svg ")
-    end = picture.index(">", start) + 1
-    words = f"\n <title>{escape(title, quote=False)}</title>\n <desc>{mark}</desc>"
-    return picture[:end] + words + picture[end:]
+def signed(picture: str, mark: str) -> str:
+    """An SVG that says what it was drawn from."""
+    return picture.replace(">", f">\n <desc>{mark}</desc>", 1)
 
 
 def to_csv(rows: Sequence[Row]) -> str:

@@ -19,8 +19,6 @@ from dpacct.errors import DpacctError, Unreachable
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from matplotlib.figure import Figure
-
     from dpacct.answer import Answer
     from dpacct.report.plots.chart import Chart
 
@@ -224,31 +222,16 @@ def writable(output: str) -> Path:
     return path
 
 
-def write(
-    path: Path,
-    body: Mapping[str, Any],
-    csv: Callable[[], str],
-    picture: Callable[[], tuple[Figure, str]],
-) -> None:
-    """Write a result in the form that the suffix says: its JSON, its CSV, or a figure with its title."""
+def write_chart(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
+    """Write a chart in the form that the suffix says: a picture, its CSV, or its JSON."""
     suffix = path.suffix.lower()
     if suffix in PICTURES:
-        from dpacct.report.plots.style import to_bytes
-
-        drawn, title = picture()
-        content = to_bytes(drawn, suffix, title=title)
+        content = chart.to_bytes(suffix)
     elif suffix == ".csv":
-        content = csv().encode()
+        content = chart.to_csv().encode()
     else:
         content = (as_text(body) + "\n").encode()
     write_file(content, str(path))
-
-
-def write_chart(chart: Chart, body: Mapping[str, Any], path: Path) -> None:
-    """Write a chart in the form that the suffix says."""
-    from dpacct.report.plots.draw import draw
-
-    write(path, body, chart.to_csv, lambda: (draw(chart), chart.title))
 
 
 def shows_pictures() -> bool:

@@ -1,4 +1,4 @@
-"""The picture of a sweep: claim and truth over one argument, with violations shaded."""
+"""The picture of a sweep: what a refuted statement prints beside the truth, with violations shaded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dpacct.declare import number as words
-from dpacct.papers.oracles.oracle import Comparison
 from dpacct.papers.page import Statement
 from dpacct.papers.registry import get
 from dpacct.report.plots.chart import Axis, Band, Chart, Line, Mark, Stretch
@@ -26,15 +25,19 @@ if TYPE_CHECKING:
 ENDS = ("claimed", "lower", "upper")
 DECADES = 12.0
 """The decades below the largest value that a logarithmic axis shows."""
-
-
-def draw(rows: Sequence[Row]) -> str:
-    """The SVG of one statement's rows of the table."""
-    return chart(rows).to_svg(standalone=True)
+SPOKEN = {
+    "alpha": "order {}",
+    "order": "order {}",
+    "rounds": "{} rounds",
+    "steps": "{} steps",
+    "n": "{} coordinates",
+    "d": "{} coordinates",
+}
+"""A place in words; others are `name = value`."""
 
 
 def chart(rows: Sequence[Row]) -> Chart:
-    """The claim beside the truth; where the truth violates it is shaded."""
+    """The printed value beside the truth; where the truth violates it is shaded."""
     statement = get(str(rows[0]["id"]))
     argument = str(rows[0]["argument"])
     columns = {name: np.array([float(r[name]) for r in rows]) for name in ("x", *ENDS)}
@@ -46,50 +49,41 @@ def chart(rows: Sequence[Row]) -> Chart:
         columns |= {n: np.maximum(columns[n], floor) for n in shown}
     x, claimed, lower, upper = columns.values()
     spread = bool(x.min() > 0 and x.max() / x.min() > 20)
-    name = argument.partition("[")[0]
-    meaning = next(a.meaning for a in statement.arguments if a.name == name)
+    meaning = next(a.meaning for a in statement.arguments if a.name == argument.partition("[")[0])
     named = argument in meaning.replace(",", " ").split()  # then the label need not repeat it
     others = [
         f"{n} = {words.near(v)}" for n, v in (stored(statement) or {}).items() if n != argument
     ]
-    quantity, claim, truth = statement.quantity, "as printed", "truth"
     kind = ", a probability"
+    quantity = statement.quantity
     if "probability" in quantity.removesuffix(kind).lower():
         quantity = quantity.removesuffix(kind)
-    if statement.evidence == "corrected":
-        claim = "corrected"
-    delivered = bool(must_judge(statement).claimed)
-    if delivered:  # a recipe: the guarantee that its value claims beside the actual one
-        quantity = (
-            f"Delta, claimed and actual; the statement gives {quantity[:1].lower()}{quantity[1:]}"
-        )
-        claim, truth = "claimed", "actual"
+    if must_judge(statement).claimed:  # a recipe: the delta that it claims beside the actual one
+        quantity = "Delta, claimed and actual"
     facts = [f"fixed: {', '.join(others)}"] if others else []
-    log = positive and bool(most > 30 * least)
-    if together(claimed, lower, log=log):
-        facts.append("the two lines coincide")
     if positive and least < floor:
         facts.append(f"values below {words.near(float(floor), 2)} are drawn at the lower edge")
-    differ = bool((upper > lower * (1 + 1e-6)).any())
-    wide = differ and not open_ended and not together(lower, upper, log=log)
-    at = marked(rows, statement)
+    log = positive and bool(most > 30 * least)
+    wide = not open_ended and not together(lower, upper, log=log)
+    violated = [row["violated"] == 1 for row in rows]
+    if all(violated):
+        facts.append("violated at all of these values")
+    at = min(rows, key=lambda row: abs(float(row["x"]) - float(row["at"])))
+    end, _ = nearest_end(at, statement)
     return Chart(
         "",
         Axis("x", plain(meaning if named else f"{argument}: {meaning}"), log=spread),
         Axis("y", plain(quantity), log=log),
         x,
         (
-            Line("truth", f"{truth}, at least" if open_ended else truth, lower),
-            Line("claimed", claim, claimed, strength_of(statement)),
+            Line("truth", "truth, at least" if open_ended else "truth", lower),
+            Line("claimed", "as printed", claimed, Strength.REFUTED),
         ),
-        finding(at, statement, delivered=delivered),
+        finding(at, statement),
         facts=tuple(facts),
-        marks=tuple(
-            Mark(float(at["x"]), y, "")
-            for y in (float(at["claimed"]), nearest_end(at, statement)[0])
-        ),
+        marks=tuple(Mark(float(at["x"]), y, "") for y in (float(at["claimed"]), end)),
         bands=(Band(lower, upper, "interval of the truth", BLUE),) if wide else (),
-        stretches=stretches(x, [r["violated"] == 1 for r in rows], log=spread),
+        stretches=() if all(violated) else stretches(x, violated, log=spread),
     )
 
 
@@ -114,18 +108,9 @@ def stretches(x: Column, violated: Sequence[bool], *, log: bool) -> tuple[Stretc
         if wrong and shaded and shaded[-1].end == start:
             shaded[-1] = replace(shaded[-1], end=end)
         elif wrong:
-            shaded.append(Stretch(float(start), float(end), "claim violated"))
+            label = "" if shaded else "violated"
+            shaded.append(Stretch(float(start), float(end), label))
     return tuple(shaded)
-
-
-def strength_of(statement: Statement) -> Strength:
-    """Return the grade of the claim's line, for its dashes."""
-    if statement.evidence == "refuted":
-        return Strength.REFUTED
-    if statement.evidence == "asymptotic":
-        return Strength.ESTIMATE
-    ours = ("derived", "proved", "corrected")
-    return Strength.BOUND if statement.evidence in ours else Strength.PUBLISHED
 
 
 def nearest_end(row: Row, statement: Statement) -> tuple[float, str]:
@@ -138,34 +123,15 @@ def nearest_end(row: Row, statement: Statement) -> tuple[float, str]:
     return lower, "at least "
 
 
-def finding(row: Row, statement: Statement, *, delivered: bool) -> str:
-    """Say in a sentence what the picture shows at its marked point."""
-    end, how = nearest_end(row, statement)
-    digits = 4
-    while (
-        digits < 9
-        and row["violated"]
-        and words.near(float(row["claimed"]), digits) == words.near(end, digits)
-    ):
+def finding(row: Row, statement: Statement) -> str:
+    """Say in a sentence what the picture shows at the counter-example."""
+    claimed, (end, how) = float(row["claimed"]), nearest_end(row, statement)
+    digits = 3
+    while digits < 9 and words.near(claimed, digits) == words.near(end, digits):
         digits += 1
-    x = words.near(float(row["x"]))
-    claimed, true = (words.near(value, digits) for value in (float(row["claimed"]), end))
-    place = (
-        f"At {row['argument']} = {x}"
-        if statement.witness
-        else f"Closest at {row['argument']} = {x}:"
-    )
-    kind = "actual" if delivered else "true"
-    return f"{place} it claims {claimed}; the {kind} value is {how}{true}"
-
-
-def marked(rows: Sequence[Row], statement: Statement) -> Row:
-    """The marked point: the counter-example, or else where the claim is nearest to the truth."""
-
-    def apart(row: Row) -> float:
-        results = (float(row[name]) for name in ("claimed", "lower", "upper"))
-        return abs(Comparison(*results).excess(statement.side))
-
-    if statement.witness is not None:
-        return min(rows, key=lambda r: abs(float(r["x"]) - float(r["at"])))
-    return min((r for r in rows if float(r["lower"]) > 0), key=apart, default=rows[0])
+    place = SPOKEN.get(str(row["argument"]), f"{row['argument']} = {{}}")
+    printed, true = words.near(claimed, digits), f"{how}{words.near(end, digits)}"
+    where = place.format(words.near(float(row["x"]), 3))
+    if must_judge(statement).claimed:
+        return f"Claimed delta {printed}, true delta {true} at {where}"
+    return f"Printed {printed}, true {true} at {where}"

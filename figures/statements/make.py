@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from figures.record import FOLDER, Row, from_csv, to_csv
-from figures.statements.draw import draw
+from figures.statements.draw import chart
 from figures.statements.sweep import Sweep, sweeps
 
 TABLE = FOLDER / "statements" / "sweeps.csv"
@@ -35,7 +35,7 @@ def rows(sweep: Sweep) -> list[Row]:
 def pictures(table: Sequence[Row]) -> dict[Path, str]:
     """Every picture by where it lies."""
     return {
-        PICTURES / f"{name}.svg": draw(list(value))
+        PICTURES / f"{name}.svg": chart(list(value)).to_svg()
         for name, value in groupby(table, key=lambda row: str(row["id"]))
     }
 

@@ -183,11 +183,6 @@ def test_curve() -> None:
     exact = {"method": "exact"}
     holds(f"{words_of_curve} --from 0.1 --to 2 --method exact", lambda at: node.delta(at, **exact))
 
-    def gap(at: Any) -> Any:
-        renyi, exactly = node.epsilon(at, method="rdp"), node.epsilon(at, **exact)
-        return 100 * (renyi.upper / exactly.upper - 1)
-
-    holds(f"{words_of_curve} --kind gap --from 1e-8 --to 1e-3 --method exact --method rdp", gap)
     short = "curve --sigma 1.7 --points 3"
     holds(f"{short} --kind steps --to 9 --delta {delta} --method exact",
           lambda at: [(dp.Gaussian("1.7") * int(n)).epsilon(delta, **exact).upper for n in at])  # fmt: skip

@@ -26,7 +26,7 @@ def curve() -> str:
     result = inference.membership(attacked, "lira-online", keys=attacked.prepared.keys())
     fact = "MNIST, 1,000 records of one client, logistic regression, 100 noisy steps at rate 0.1"
     chart = replace(sections.curve(result), facts=(fact, sections.proven(attacked)))
-    return chart.to_svg(standalone=True)
+    return chart.to_svg()
 
 
 def images() -> str:

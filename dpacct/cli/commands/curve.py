@@ -34,7 +34,6 @@ KINDS: dict[str, tuple[int, Real]] = {
     "rdp": (101, Real(1)),
     "steps": (41, Real(1, 10**15, "both")),
     "noise": (25, POSITIVE),
-    "gap": (41, DELTA),
 }
 """The default number of points of each curve, and the domain of its horizontal axis."""
 _ONE_METHOD = ("tradeoff", "rdp")
@@ -62,14 +61,13 @@ class CurveWish(NamedTuple):
         option(
             "--kind",
             "profile: delta over epsilon; tradeoff: type II over type I error; rdp: Renyi divergence"
-            " over order; steps: epsilon over steps; noise: noise over epsilon; gap: how far other methods"
-            " are from exact, over delta",
+            " over order; steps: epsilon over steps; noise: noise over epsilon",
             Word(*KINDS),
             default="profile",
         ),
         option(
             "--points N",
-            "how many: default 101, for steps and gap 41, for noise 25",
+            "how many: default 101, for steps 41, for noise 25",
             Integer(2, 100_000),
         ),
         option("--from start X", "where the axis begins", EPSILON),
@@ -77,7 +75,7 @@ class CurveWish(NamedTuple):
         option(
             "--method methods NAME",
             "as often as you like, one curve for each; default: auto for a profile; exact, rdp and"
-            " clt for steps, noise and gap",
+            " clt for steps and noise",
             METHODS,
             multiple=True,
         ),
@@ -100,7 +98,6 @@ class CurveWish(NamedTuple):
         "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000 --method auto --method clt -o profile.svg",
         "curve --noise-multiplier 1.1 --rate 0.01 --kind steps --to 5000 --delta 1e-6 --points 9",
         "curve --rate 0.01 --steps 1000 --kind noise --points 7 -o noise.pdf",
-        "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000 --kind gap --points 9 -o gap.svg",
     ),
 )
 def main(
@@ -147,7 +144,7 @@ def chart(wish: CurveWish) -> tuple[Chart, list[str]]:
     kind, delta = wish.kind, _DELTA if wish.delta is None else wish.delta
     many = wish.points or KINDS[wish.kind][0]
     if kind in _ONE_METHOD and wish.methods not in ((), ("auto",)):
-        message = "--method belongs to --kind profile, steps, noise and gap"
+        message = "--method belongs to --kind profile, steps and noise"
         raise Usage(f"{message}; a {kind} curve has one method", argument="--method")
     if kind != "noise" and wish.epsilon is not None:
         message = "--eps belongs to --kind noise, whose title speaks of it"
@@ -176,13 +173,10 @@ def chart(wish: CurveWish) -> tuple[Chart, list[str]]:
         made = kinds.profile(node, epsilons=axis, methods=methods, delta=delta)
     elif kind == "tradeoff":
         made = kinds.tradeoff(node, alphas=_between(wish, 0.0, 1.0, log=False))
-    elif kind == "rdp":
+    else:
         chosen = (wish.start, wish.stop) != (None, None)
         orders = _between(wish, 1.1, 256.0, log=True) if chosen else None
         made = kinds.rdp(node, orders=orders, delta=delta, count=many)
-    else:
-        axis = _between(wish, 1e-12, 0.01, log=True)
-        made = kinds.gap(node, deltas=axis, methods=_named(wish))
     return made, [*stated.steps.notes, *stated.two_readings(resolve_adjacency(node))]
 
 

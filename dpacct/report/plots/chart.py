@@ -19,15 +19,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: the name of its column, what a reader sees, and its scale.
-
-    `signed`: logarithmic away from 0 on both sides, in a picture.
-    """
+    """One axis: the name of its column, what a reader sees, and its scale."""
 
     column: str
     label: str
     log: bool = False
-    signed: bool = False
 
 
 _TINY, _HUGE = 1e-300, 1e300  # what lies beyond is not drawn
@@ -104,7 +100,7 @@ class Line:
         column: its name in CSV and JSON, such as "delta_rdp".
         label: its name in the legend.
         values: as many as the chart has points.
-        strengths: of each value, or one for all of them.
+        strengths: of each value, or one for all of them; the weakest gives the dashes.
         method: which method gave them, for its colour.
     """
 
@@ -173,7 +169,7 @@ class Chart:
     """Everything that one picture shows.
 
     Attributes:
-        kind: "profile", "tradeoff", "rdp", "steps", "noise" or "gap"; "" of any other.
+        kind: "profile", "tradeoff", "rdp", "steps" or "noise"; "" of any other.
         x: the horizontal axis.
         y: the vertical axis.
         points: where the lines are known, never decreasing.
@@ -185,11 +181,10 @@ class Chart:
         saved: the plan as JSON values, or None where no single plan is shown.
         square: whether both axes have one scale, from 0 to 1.
         top: where the vertical axis ends at the latest; what lies above says nothing.
-        width: of a figure in inches; None: as wide as the text of a page.
 
     >>> chart = Chart.simple("round", "accuracy / %", [1, 2], [50.0, 80.0], title="Accuracy by round")
-    >>> chart.to_svg()[:21]
-    '<svg viewBox="0 0 420'
+    >>> chart.to_svg()[:56]
+    '<svg role="img" aria-label="Accuracy by round" xmlns:xli'
     """
 
     kind: str
@@ -208,7 +203,6 @@ class Chart:
     saved: Any = None
     square: bool = False
     top: float | None = None
-    width: float | None = None
 
     @classmethod
     def simple(
@@ -271,13 +265,18 @@ class Chart:
 
     def _repr_svg_(self) -> str:
         """Show the picture in a notebook."""
-        return self.to_svg(standalone=True)
+        return self.to_svg()
 
-    def to_svg(self, *, standalone: bool = False) -> str:
-        """An SVG element in the ink of its page; `standalone`: with its title, as a file."""
-        from dpacct.report.plots.svg import svg
+    def to_svg(self) -> str:
+        """An SVG element, for a page of HTML or as a file; it follows the reader's dark mode."""
+        return self.to_bytes(".svg").decode()
 
-        return svg(self, standalone=standalone)
+    def to_bytes(self, suffix: str) -> bytes:
+        """The picture as ".svg", ".pdf" or ".png"; equal charts are equal bytes."""
+        from dpacct.report.plots.draw import draw
+        from dpacct.report.plots.style import to_bytes
+
+        return to_bytes(draw(self), suffix, title=self.title)
 
     def to_csv(self) -> str:
         """A header and a line for each point; numbers read back to the same floats, a gap is empty."""

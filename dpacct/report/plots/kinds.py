@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -40,9 +39,8 @@ DEFAULT = ("exact", "rdp", "clt")
 """The methods that are compared by default."""
 _NEGLIGIBLE = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 _WIDEST = 10.0  # epsilon
-_VAST = 1000.0  # per cent, beyond which a linear axis would show the largest gap alone
 _NOISES = {
-    "sigma": "noise (σ = standard deviation / sensitivity)",
+    "sigma": "noise (σ = std / sensitivity)",
     "b": "noise (b = scale / sensitivity)",
 }
 T = TypeVar("T")
@@ -54,7 +52,6 @@ def profile(
     epsilons: ArrayLike | None = None,
     methods: Sequence[str] = ("auto",),
     delta: Number = "1e-5",
-    width: float | None = None,
 ) -> Chart:
     """Delta over epsilon, by one or more methods.
 
@@ -63,7 +60,6 @@ def profile(
         epsilons: where to ask, each at least 0; default: from 0 to where delta is 1e-10.
         methods: names as for `Node.delta`; "auto" is the whole exact profile at once.
         delta: the one the title speaks of, in (0, 1).
-        width: of the figure, in inches.
 
     Raises `InvalidArgument` for a value outside its range, `Unsupported` for a method that does not apply.
 
@@ -85,19 +81,18 @@ def profile(
             lines += lines_by_method(
                 "delta",
                 points.tolist(),
-                lambda epsilon, name: plan.delta(epsilon=epsilon, method=name),
-                (method,),
+                lambda e, name: plan.delta(epsilon=e, method=name),
+                [method],
             )
-    at = _asked(
-        lambda name: plan.epsilon(delta=delta, method=name),
-        list(dict.fromkeys(strongest if name == "auto" else name for name in methods)),
-    )
-    first = next(iter(at.values()), None)
-    marks = []
+    names = dict.fromkeys(strongest if name == "auto" else name for name in methods)
+    at = _asked(lambda name: plan.epsilon(delta=delta, method=name), names)
     # A profile falls, so there is room below it; between several of them there is none.
     away = (-30.0, -50.0) if len(lines) > 1 else None
-    if first is not None and points[0] <= float(first) <= points[-1]:
-        marks.append(Mark(float(first), float(delta), f"epsilon {up(float(first))}", away))
+    marks = [
+        Mark(float(first), float(delta), f"epsilon {up(float(first))}", away)
+        for first in list(at.values())[:1]
+        if points[0] <= float(first) <= points[-1]
+    ]
     return _chart(
         "profile",
         plan,
@@ -107,7 +102,6 @@ def profile(
         lines,
         _title_of_methods(at, f"At delta {up(float(delta))}", "epsilon"),
         marks=tuple(marks),
-        width=width,
     )
 
 
@@ -126,7 +120,6 @@ def tradeoff(
     *,
     alphas: ArrayLike | None = None,
     alarm: Number = "0.01",
-    width: float | None = None,
 ) -> Chart:
     """The least type II error of any test over its type I error, and the region of attacks.
 
@@ -137,8 +130,8 @@ def tradeoff(
 
     >>> import dpacct as dp
     >>> picture = dp.plots.tradeoff(dp.Gaussian(sigma=2))
-    >>> picture.texts[1].get_text()
-    'of the members, 3.4 times what guessing finds'
+    >>> picture.texts[0].get_text().splitlines()[0]
+    'An attack with 1 % false alarms finds at most'
     """
     points = _points(alphas, lambda: np.linspace(0, 1, 101))
     at = float(alarm)
@@ -148,7 +141,7 @@ def tradeoff(
     times = f", {near(caught / at, 2)} times what guessing finds" if caught > 1.05 * at else ""
     alarms = f"{near(100 * at)} % false alarms"
     # Below the curve no attack gets, so there is room; unless it hugs the axes.
-    away = (8, -185) if further > 0.4 else (70, -30)
+    away = (8, -170) if further > 0.4 else (70, -30)
     return _chart(
         "tradeoff",
         plan,
@@ -162,7 +155,6 @@ def tradeoff(
             Band(missed, np.maximum(missed, 1 - points), "attacks better than guessing", VERMILION),
         ),
         square=True,
-        width=width,
     )
 
 
@@ -172,7 +164,6 @@ def rdp(
     orders: ArrayLike | None = None,
     delta: Number = "1e-5",
     count: int = 101,
-    width: float | None = None,
 ) -> Chart:
     """Renyi DP over its order, and the epsilon that each order gives at `delta`; the best is marked.
 
@@ -222,27 +213,25 @@ def rdp(
         marks=(Mark(order, best, f"order {near(order, 3)}", (-8, 48)),) if inside else (),
         top=1000 * best,
         levels=tuple(levels),
-        width=width,
     )
 
 
 def _best_order(plan: Node, at_order: Callable[[float, float], float]) -> tuple[float, float]:
     """The least epsilon over all orders, and the order that gives it."""
-    best, order = math.inf, math.nan
+    tried = {math.inf: math.nan}  # order by epsilon
 
     def bound(log_s: float) -> float:
-        nonlocal best, order
-        trial = 1.0 + math.exp(log_s)
+        order = 1.0 + math.exp(log_s)
         try:
-            value = at_order(trial, float(plan.rdp(trial)))
+            value = at_order(order, float(plan.rdp(order)))
         except OutsideDomain:  # an order far outside the useful range
             return math.inf
-        if value < best:
-            best, order = value, trial
+        if math.isfinite(value):
+            tried.setdefault(value, order)
         return value if math.isfinite(value) else math.inf
 
     minimum(bound, math.log(1e-3), math.log(1e9))
-    return best, order
+    return min(tried.items())
 
 
 def steps(
@@ -252,7 +241,6 @@ def steps(
     delta: Number = "1e-5",
     methods: Sequence[str] | None = None,
     asked: int | None = None,
-    width: float | None = None,
 ) -> Chart:
     """Epsilon at `delta` against how often `step` is repeated, by one or more methods.
 
@@ -297,7 +285,6 @@ def steps(
         words=f"{step} * steps",
         facts=(of_delta,),
         marks=marks,
-        width=width,
     )
 
 
@@ -320,7 +307,6 @@ def noise(
     methods: Sequence[str] | None = None,
     name: str = "sigma",
     ask: Callable[[Number, str], Answer] | None = None,
-    width: float | None = None,
 ) -> Chart:
     """The smallest noise over epsilon, by one or more methods.
 
@@ -332,7 +318,6 @@ def noise(
         methods: their names; None for exact, RDP and the central limit where they apply.
         name: of the noise parameter.
         ask: the noise for an epsilon by a method; default: `calibrate`.
-        width: of the figure, in inches.
 
     Raises what the plan's own questions raise.
 
@@ -366,58 +351,6 @@ def noise(
         words=re.sub(rf"\b{name}=1\b", f"{name}={name}", str(example)),
         facts=(of_delta,),
         marks=tuple(marks),
-        width=width,
-    )
-
-
-def gap(
-    plan: Node,
-    *,
-    deltas: ArrayLike | None = None,
-    methods: Sequence[str] | None = None,
-    width: float | None = None,
-) -> Chart:
-    """Plot how far each method's epsilon is from the exact one, in per cent, over delta.
-
-    Above 0 a method overstates epsilon; below 0 it claims more privacy than there is.
-
-    Raises `Unsupported` where the plan has no exact epsilon, or no other method applies to it.
-
-    >>> import dpacct as dp
-    >>> picture = dp.plots.gap(dp.Gaussian(sigma=20) * 100, deltas=[1e-9, 1e-5])
-    """
-    points = _points(deltas, lambda: np.geomspace(1e-12, 0.01, 41))
-    exact, *others = lines_by_method(
-        "epsilon",
-        points.tolist(),
-        lambda delta, method: plan.epsilon(delta=delta, method=method),
-        None if methods is None else tuple(dict.fromkeys(("exact", *methods))),
-    )
-    if exact.method != "exact" or not others:
-        raise Unsupported(f"no method can be compared with the exact one for {plan}")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = [
-            np.where(exact.values > 0, 100 * (line.values / exact.values - 1), np.nan)
-            for line in others
-        ]
-    distances = [words for line in others if (words := span_of(line, exact))]
-    if not distances:
-        raise Unsupported(f"no other method has an epsilon for {plan} where the exact one has")
-    ends = f"from delta {near(float(points[0]))} to {near(float(points[-1]))}"
-    vast = any(bool((abs(share[share == share]) > _VAST).any()) for share in shares)
-    return _chart(
-        "gap",
-        plan,
-        Axis("delta", "delta (δ)", log=True),
-        Axis("gap", "epsilon above the exact one (%)", signed=vast),
-        points,
-        tuple(
-            replace(line, column=f"gap_{line.method}", values=share)
-            for line, share in zip(others, shares, strict=True)
-        ),
-        f"Against the exact epsilon {listed(distances)}, {ends}",
-        levels=(ReferenceLine(0.0, "exact; below it: too optimistic"),),
-        width=width,
     )
 
 
@@ -449,7 +382,6 @@ def _chart(
 
 
 def _points(where: ArrayLike | None, usual: Callable[[], Column]) -> Column:
-
     return np.atleast_1d(np.asarray(usual() if where is None else where, dtype=float))
 
 
@@ -507,18 +439,11 @@ def span_of(line: Line, standard: Line) -> str:
         return ""
     shares = line.values[both] / standard.values[both] - 1
     low, high = sorted((float(shares.min()), float(shares.max())), key=abs)
-    near_end, far_end = more_or_less(low), more_or_less(high)
-    if near_end == far_end:
-        return f"{spoken(line.method)} {_verb(line.strength)} {far_end}"
-    if near_end.partition(" % ")[2] == far_end.partition(" % ")[2] != "":
-        near_end = near_end.rpartition(" ")[0]
-    return f"{spoken(line.method)} {_verb(line.strength)} {near_end} to {far_end}"
-
-
-def _compared(method: str, answer: Answer, standard: float) -> str:
-    """Say how far one answer is: `RDP gives 13 % more`, `the central limit estimates 9 % less`."""
-    difference = more_or_less(float(answer) / standard - 1)
-    return f"{spoken(method)} {_verb(answer.strength)} {difference}"
+    start, end = more_or_less(low), more_or_less(high)
+    if low * high > 0 and high < 4 and start != end:
+        start = percent(low)
+    span = end if start == end else f"{start} to {end}"
+    return f"{spoken(line.method)} {_verb(line.strength)} {span}"
 
 
 def spoken(method: str) -> str:
@@ -534,7 +459,7 @@ def _verb(strength: Strength) -> str:
     return "estimates" if strength <= Strength.ESTIMATE else "gives"
 
 
-def _asked(ask: Callable[[str], Answer], methods: Sequence[str]) -> dict[str, Answer]:
+def _asked(ask: Callable[[str], Answer], methods: Iterable[str]) -> dict[str, Answer]:
     """Ask the question at one point, without the methods that can't answer there."""
     answers = {}
     for method in methods:
@@ -559,7 +484,11 @@ def _title_of_methods(answers: dict[str, Answer], where: str, quantity: str) -> 
         title = f"{where} {whose} is an estimate of {near(safe)}"
     else:
         title = f"{where} {whose} {verb} {up(safe)}"
-    comparisons = [_compared(name, answer, safe) for name, answer in others] if safe > 0 else []
+    comparisons = [
+        f"{spoken(name)} {_verb(answer.strength)} {more_or_less(float(answer) / safe - 1)}"
+        for name, answer in others
+        if safe > 0
+    ]
     return f"{title}; {listed(comparisons)}" if comparisons else title
 
 

@@ -24,9 +24,9 @@ from dpacct.report.plots.chart import Chart as Chart
 from dpacct.report.plots.chart import Line as Line
 from dpacct.report.plots.draw import draw as draw
 from dpacct.report.plots.draw import figure as figure
-from dpacct.report.plots.style import COLUMN as COLUMN
 from dpacct.report.plots.style import LOOKS as LOOKS
 from dpacct.report.plots.style import PAGE as PAGE
+from dpacct.report.plots.style import STYLE as STYLE
 from dpacct.report.plots.style import look_of as look_of
 from dpacct.report.plots.style import plot_line as plot_line
 from dpacct.report.plots.style import save as save
@@ -54,15 +54,12 @@ tradeoff = _drawn(kinds.tradeoff)
 rdp = _drawn(kinds.rdp)
 steps = _drawn(kinds.steps)
 noise = _drawn(kinds.noise)
-gap = _drawn(kinds.gap)
-
 
 KINDS: dict[str, Callable[..., Figure]] = {
     "profile": profile,
     "tradeoff": tradeoff,
     "rdp": rdp,
     "steps": steps,
-    "gap": gap,
 }
 """The kinds that a plan alone determines."""
 

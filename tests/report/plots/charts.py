@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 
 import dpacct as dp
 from dpacct.report.plots.chart import Chart
-from dpacct.report.plots.kinds import gap, noise, profile, rdp, steps, tradeoff
+from dpacct.report.plots.kinds import noise, profile, rdp, steps, tradeoff
 from dpacct.report.plots.style import style
 
 STEP = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
 RUN = STEP * 1000
-KINDS = ("profile", "tradeoff", "rdp", "steps", "noise", "gap")
+KINDS = ("profile", "tradeoff", "rdp", "steps", "noise")
 
 
 def with_noise(size: float) -> dp.Node:
@@ -31,9 +31,7 @@ def chart(kind: str) -> Chart:
         return rdp(RUN, orders=np.geomspace(1.5, 32, 12))
     if kind == "steps":
         return steps(STEP, counts=[100, 300, 1000, 3000, 10_000])
-    if kind == "noise":
-        return noise(with_noise, epsilons=[0.5, 1, 2])
-    return gap(RUN, deltas=[1e-9, 1e-7, 1e-5, 1e-3])
+    return noise(with_noise, epsilons=[0.5, 1, 2])
 
 
 def no_text_on_another(drawn: Figure) -> None:

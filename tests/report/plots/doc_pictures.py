@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 
 from tests.cli.runner import run
@@ -49,9 +50,9 @@ def pictures() -> list[Picture]:
 
 def title(path: Path) -> str:
     """The finding that a picture carries."""
-    match = re.search(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"), re.S)
+    match = re.search(r'aria-label="(.*?)"', path.read_text(encoding="utf-8"))
     assert match is not None, f"{path} has no title"
-    return match[1]
+    return unescape(match[1])
 
 
 if __name__ == "__main__":

@@ -54,14 +54,6 @@ def test_laplace_noise_is_called_b() -> None:
     assert "b_exact" in table(line(words).stdout)
 
 
-def test_gap() -> None:
-    document = line(f"curve {PLAN} --kind gap --points 3 --method rdp --json").json
-    assert list(document["columns"]) == ["delta", "gap_rdp"]
-    assert min(document["columns"]["gap_rdp"]) > 5
-    assert document["strengths"]["gap_rdp"] == ["bound"] * 3
-    assert document["title"].startswith("Against the exact epsilon RDP gives ")
-
-
 def test_a_gap_in_a_line_is_said() -> None:
     """Theorem 1 has no noise for every epsilon: an empty cell and null, and a note."""
     words = f"{THEOREM_1} --from 1 --to 8 --points 3"
@@ -87,8 +79,6 @@ def test_other_adjacencies_are_said(kind: str, adjacency: str) -> None:
     [
         ("--kind noise", "leave out --sigma"),
         ("--kind steps --from 0.5", "must each be a number from 1 to 1e15"),
-        ("--kind gap --to 1", "strictly between 0 and 1"),
-        ("--kind gap --method exact", "no method can be compared"),
         ("--kind profile --eps 2", "--eps belongs to --kind noise"),
         ("--kind tradeoff --method rdp", "--method belongs to"),
         ("--kind steps --method balle_wang.theorem8", ""),

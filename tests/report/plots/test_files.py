@@ -23,7 +23,7 @@ from tests.report.plots.charts import KINDS, chart
 from tests.report.plots.doc_pictures import FOLDER, PAGES, Picture, pictures, title
 from tests.structure.project import ROOT
 
-BEGINS = {".svg": b"<?xml", ".pdf": b"%PDF", ".png": b"\x89PNG"}
+BEGINS = {".svg": b"<svg", ".pdf": b"%PDF", ".png": b"\x89PNG"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

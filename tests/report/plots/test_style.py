@@ -1,22 +1,19 @@
 """Print, grey and colour-blind readers; no text on another, none outside."""
 
-from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
+import dpacct as dp
 from dpacct.report.plots import style
 from dpacct.report.plots.draw import draw
 from dpacct.report.plots.style import (
     ALARM,
-    COLUMN,
     FAINT,
     INK,
     LINES,
     LOOKS,
-    ON_DARK,
-    ON_LIGHT,
     SIZE,
     WARNING,
     look_of,
@@ -85,10 +82,9 @@ def test_estimates_are_dashed_and_called_so(kind: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("width", [None, COLUMN])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_text_on_another(kind: str, width: float | None) -> None:
-    no_text_on_another(draw(replace(chart(kind), width=width)))
+def test_no_text_on_another(kind: str) -> None:
+    no_text_on_another(draw(chart(kind)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -102,7 +98,7 @@ def test_text_is_large_enough_to_print(kind: str) -> None:
 
 
 PAPER = "#ffffff"
-DARK = {light.lower(): dark for light, dark in style._DARK.items()}
+DARK = {light.lower(): dark for light, dark in style.DARK.items()}
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -125,6 +121,14 @@ def test_lines_on_the_page(ground: str) -> None:
         assert contrast(colour, ground) >= (1.9 if look.colour in light else 3.0), look
 
 
-def test_what_stands_on_colours_that_stay_stays() -> None:
-    """On a dark page the words in a heat map's cells took the page's ink, on yellow too."""
-    assert not {ON_DARK.lower(), ON_LIGHT.lower()} & set(DARK)
+def test_the_style_sheet_has_the_same_colours() -> None:
+    with style.style():
+        import matplotlib as mpl
+
+        cycle = mpl.rcParams["axes.prop_cycle"].by_key()["color"]
+    assert cycle == [look.colour for look in LOOKS]
+
+
+def test_a_report_s_dark_page_is_the_picture_s() -> None:
+    page = dp.ReportDocument(title="t").to_html()
+    assert f"--paper: {DARK[PAPER]}" in page

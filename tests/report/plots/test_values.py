@@ -15,7 +15,6 @@ from dpacct.report.plots.chart import Axis, Chart, Line, Scale
 from dpacct.report.plots.draw import draw
 from dpacct.report.plots.kinds import (
     compared_to,
-    gap,
     more_or_less,
     percent,
     profile,
@@ -107,15 +106,6 @@ def test_noise_equals_calibration() -> None:
         assert line.values[-1] == pytest.approx(float(answer), rel=1e-9)
         reached = with_noise(float(line.values[-1])).epsilon(delta="1e-5", method=line.method)
         assert float(reached) == pytest.approx(2, rel=1e-6)
-
-
-def test_gaps_are_between_the_accountant_s_answers() -> None:
-    made = chart("gap")
-    for place, delta in enumerate(made.points):
-        exact = float(RUN.epsilon(delta=float(delta), method="exact"))
-        for line in made.lines:
-            other = float(RUN.epsilon(delta=float(delta), method=line.method))
-            assert line.values[place] == pytest.approx(100 * (other / exact - 1), rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -275,15 +265,6 @@ def test_noise() -> None:
 METHODS = ("exact", "rdp", "clt")
 
 
-def test_gap() -> None:
-    made = chart("gap")
-    low, high, under, most_under, *ends = numbers(made.title)
-    rdp, clt = (line.values for line in made.lines)
-    assert [low, high] == pytest.approx([rdp.min(), rdp.max()], rel=0.05)
-    assert [under, most_under] == pytest.approx(sorted(-clt)[:: len(clt) - 1], rel=0.05)
-    assert ends == [made.points[0], made.points[-1]]
-
-
 @given(st.floats(-0.99, 3.9))
 def test_a_share_reads_back(value: float) -> None:
     result = more_or_less(value)
@@ -313,7 +294,6 @@ MAKERS: dict[str, Callable[[dp.Node], Chart]] = {
     "tradeoff": lambda plan: tradeoff(plan, alphas=np.linspace(0, 1, 6)),
     "rdp": lambda plan: rdp(plan, count=12),
     "steps": lambda plan: steps(plan, counts=[1, 10]),
-    "gap": lambda plan: gap(plan, deltas=[1e-7, 1e-4]),
 }
 
 
@@ -349,20 +329,6 @@ def test_no_exact_answer_means_no_claim_to_one() -> None:
     made = profile(dp.ZCDP(rho="0.1"))
     assert made.title.startswith("At delta 1e-5 the RDP epsilon is at most ")
     assert made.lines[0].label == "RDP"
-
-
-def test_vast_gaps_do_not_hide_the_others() -> None:
-    """Where one method is off by thousands of per cent, the axis is logarithmic on both sides of 0."""
-    rare = dp.Poisson("0.0001")(dp.Gaussian(sigma="1.1")) * 100
-    made = gap(rare, deltas=[1e-12, 1e-9, 1e-6])
-    assert made.y.signed and max(made.lines[0].values) > 1000
-    (axes,) = draw(made).axes
-    assert axes.get_yscale() == "symlog"
-    low, high = axes.get_ylim()
-    for line in made.lines:
-        assert all(low < value < high for value in line.values)
-    usual = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 1000
-    assert not gap(usual, deltas=[1e-6, 1e-5]).y.signed
 
 
 def test_one_call_draws_every_kind_of_a_plan() -> None:

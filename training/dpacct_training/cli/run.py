@@ -215,7 +215,7 @@ def complete(
         write_text(folder / "report.json", document.to_json())
     for name, chart in (("accuracy", accuracy(result.rows)), ("epsilon", epsilon(result.rows))):
         if chart is not None:
-            write_text(folder / f"{name}.svg", chart.to_svg(standalone=True))
+            write_text(folder / f"{name}.svg", chart.to_svg())
     spent = "" if result.spent is None else f", epsilon {float(result.spent):.6g}"
     where, lost = folder / "report.html", result.state.missing
     said = f"{spent}, {missing_answers(result)}" if lost else spent
