@@ -93,29 +93,6 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "privacy": VOTES,
         "local": AGENTS,
     },
-    "self_training": {
-        "algorithm": {
-            "name": "pate_fl",
-            "sigma": 5.0,
-            "student_steps": 20,
-            "queries": 25,
-            "self_training": True,
-        },
-        "privacy": VOTES,
-        "local": AGENTS,
-    },
-    "screened": {
-        "algorithm": {
-            "name": "pate_fl",
-            "sigma": 5.0,
-            "threshold": 20,
-            "threshold_sigma": 8,
-            "student_steps": 20,
-            "vat": 1.0,
-        },
-        "privacy": VOTES,
-        "local": AGENTS,
-    },
     "adapted": {
         "algorithm": {"name": "pate_fl", "sigma": 5.0, "student_steps": 20, "adapt": 0.5},
         "privacy": VOTES,

@@ -18,8 +18,8 @@ from dpacct_training.cli.main import main
 from dpacct_training.data import sources
 from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys
+from dpacct_training.models import Module
 from dpacct_training.models.linear import Linear
-from dpacct_training.models.networks import CNN
 from dpacct_training.noise import Gaussian
 from tests.training import plant_verdicts
 from tests.training.experiments import replaced, small
@@ -66,7 +66,7 @@ def test_worlds_at_once_are_worlds_one_by_one(name: str) -> None:
         assert heard == [0] * target.prepared.cohort.rounds
 
 
-@pytest.mark.parametrize("name", sorted(SYSTEMS.keys() - {"knn_fl", "self_training"}))
+@pytest.mark.parametrize("name", sorted(SYSTEMS.keys() - {"knn_fl"}))
 def test_who_is_not_there_changes_nothing(name: str) -> None:
     """A world's model is the same whatever the data of those who are not in it."""
     prepared = attacked(name)
@@ -234,7 +234,8 @@ def test_a_convolution_gives_its_image_away() -> None:
     """An MNIST digit from one gradient: nearer than the mean image by far."""
     sources.fetch("mnist")
     images = sources.load("mnist").train.x[:64] / 255.0
-    model = CNN(inputs=(1, 28, 28), classes=10, channels=(4,), hidden=(16,), pool=(1,))
+    keywords = {"channels": (4,), "hidden": (16,), "pool": (1,)}
+    model = Module((1, 28, 28), 10, function="cnn", keywords=keywords)
     start = model.initial(np.random.default_rng(0))
     w = torch.from_numpy(start.astype(np.float32))[None]
     x = torch.from_numpy(images[:1].astype(np.float32))

@@ -11,7 +11,6 @@ import torch
 
 import dpacct as dp
 from dpacct_training.models import Module
-from dpacct_training.models.networks import CNN
 from dpacct_training.noise import Gaussian
 from dpacct_training.run import Session
 from tests.training.experiments import experiment, replaced
@@ -65,7 +64,7 @@ def test_gradients_of_records_are_torch_s_one_by_one(monkeypatch: pytest.MonkeyP
     """Both ways of taking them, each row clipped to the same sum."""
     for model in (
         Module((1, SIDE, SIDE), CLASSES, function="mine:net"),
-        CNN((1, SIDE, SIDE), CLASSES),
+        Module((1, SIDE, SIDE), CLASSES, function="cnn"),
     ):
         generator = torch.Generator().manual_seed(1)
         w = 0.1 * torch.randn(model.dimension, generator=generator)
@@ -117,15 +116,13 @@ def test_a_gpu_that_is_not_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch
     assert replaced("model", {"name": "cnn", "device": "auto"}).setting.model.place.type == "cpu"
 
 
-@pytest.mark.parametrize("kind", ["cnn", "module"])
+@pytest.mark.parametrize("kind", ["cnn", "mine:net"])
 def test_all_of_it_runs_on_the_device(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On "meta", which computes shapes only and fails where one tensor is elsewhere."""
     shape: Any = ((1, SIDE, SIDE), CLASSES)
-    model = CNN(*shape) if kind == "cnn" else Module(*shape, function="mine:net")
+    model = Module(*shape, function=kind)
     vars(model)["place"] = torch.device("meta")
-    modules, _ = model._layout
-    for module in modules.values():
-        module.to("meta")
+    model.net.to("meta")
     came = []
 
     def back(self: Any, result: torch.Tensor) -> torch.Tensor:

@@ -100,9 +100,6 @@ def test_the_node_is_dpacct_s_and_free_of_scale() -> None:
     assert Laplace(4, 0.7, 1.3).node == dp.Laplace(noise_multiplier=1.3, clip=1)
     assert Staircase(4, 0.7, 1.3).node == dp.Staircase(eps0=1.3, clip=1) * 4
     assert Votes(12, 1.0, 3.0, 4).node == dp.GNMax(sigma=3.0, level="agent").plan(3)
-    screened = Votes(12, 1.0, 3.0, 4, threshold=7, threshold_sigma=5)
-    wanted = dp.GNMax(sigma=3.0, threshold=7, threshold_sigma=5, level="agent")
-    assert screened.node == wanted.plan(3) != Votes(12, 1.0, 3.0, 4).node
     for noise in KINDS:
         assert noise.at(0.1).node == noise.node and noise.at(0.1).clip == 0.1
     for noise in KINDS[:3]:
@@ -228,31 +225,6 @@ def test_record_coins(scheme: str) -> None:
         assert 0.85 < sizes.var() / 7.5 < 1.15
     taken = np.bincount(np.concatenate(batches), minlength=40) / 2000
     assert np.abs(taken - 0.25).max() < 6 * math.sqrt(0.1875 / 2000)
-
-
-def test_screened_votes_are_answered_as_often_as_the_theory_says() -> None:
-    """Confident-GNMax by normal laws: how often a largest count passes, and two independent noises."""
-    votes, queries = Votes(4 * 20_000, 1.0, 3.0, 4, threshold=7, threshold_sigma=5), 20_000
-    total = np.tile([9.0, 1.0, 0.0, 0.0], queries)
-    meter = NoiseMeter()
-    noisy = votes.add(total, KEYS.stream("screened"), meter)
-    assert meter.numbers == len(noisy) == votes.numbers == 5 * queries
-    labels = votes.publish(noisy, 1.0)
-    answered = float((labels >= 0).mean())
-    chance = float(stats.norm.cdf((9 - 7) / 5))
-    assert abs(answered - chance) < 5 * (chance * (1 - chance) / queries) ** 0.5
-    right = float((labels[labels >= 0] == 0).mean())  # the two noises are independent
-    always = float((Votes(4 * queries, 1.0, 3.0, 4).publish(noisy[: 4 * queries], 1.0) == 0).mean())
-    assert abs(right - always) < 0.01
-    assert noisy[: 4 * queries].reshape(-1, 4)[:, 2].std() == pytest.approx(3.0, rel=0.02)
-    clear = votes.without()
-    assert set(clear.publish(clear.add(total, KEYS.stream("x"), meter), 1.0)) == {0}
-
-
-@pytest.mark.parametrize("wrong", [{"threshold": 7}, {"threshold_sigma": 5}])
-def test_half_a_threshold_is_refused(wrong: dict[str, float]) -> None:
-    with pytest.raises(dp.InvalidArgument, match="needs threshold"):
-        Votes(12, 1.0, 3.0, 4, **wrong)
 
 
 # --- Keys, coins and normal numbers against AES by hand, closed forms and brute force.

@@ -66,7 +66,6 @@ def test_missing_answers_are_said() -> None:
 def test_what_was_counted_is_held_and_a_seed_is_no_secret() -> None:
     said = statuses(made())
     assert said["sensitivity"] == "held" and said["arithmetic"] == "held"
-    assert statuses(made(privacy__lattice=False))["arithmetic"] == "unknown"
     assert said["randomness"] == "declared" and said["secret-sample"] == "declared"
     assert "secure-sum" not in said
     assert "whoever knows the seed" in made().to_markdown()

@@ -17,7 +17,7 @@ from dpacct_training.engines import Pool
 from dpacct_training.keys import Keys
 from dpacct_training.noise import Meters
 from dpacct_training.run import Run, Session
-from dpacct_training.site import TRAIN, Host, Reply, Task
+from dpacct_training.site import Host, Reply, Task
 from tests.training import laws
 from tests.training.laws import Lossy, Spy, begun, hosts
 from tests.training.systems import MEMBERS, SYSTEMS, system
@@ -153,7 +153,7 @@ def test_a_host_of_another_plan_is_refused() -> None:
     prepared, other = system("shares"), system("shares", privacy__epsilon=8.0)
     run, _ = begun(prepared)
     engine = Spy(hosts(other))
-    replies = list(engine.ask(run.tasks(engine, TRAIN, 1, [0, 1])))
+    replies = list(engine.ask(run.tasks(engine, 1, [0, 1])))
     assert [reply.refused for reply in replies] == ["another plan"]
     run.step(engine, 1)  # nobody's answer was taken: noise alone, and counted
     assert run.state.sizes == (0,) and run.state.meters["update"].vectors == 1
@@ -302,17 +302,6 @@ def test_missing_clients_leave_the_guarantee(name: str) -> None:
         assert run.plan.part(clients) + run.plan.missing(clients) >= 1
 
 
-def test_totals_of_votes_go_with_the_key(tmp_path: Path) -> None:
-    result = Session(system("pate_fl"), tmp_path).finish()
-    assert not result.state.private and not (tmp_path / "noise.key").exists()
-    assert set(result.state.costs) == {"by these votes", "by these votes, exactly"}
-    assert b"private/" not in (tmp_path / "checkpoint.safetensors").read_bytes()
-    assert result.spent is not None
-    assert result.state.costs["by these votes, exactly"] <= float(result.spent)
-    again = Session(system("pate_fl"), tmp_path).finish()
-    assert again.state.costs == result.state.costs
-
-
 def test_one_point_of_a_connection_is_the_paper_s() -> None:
     """UDP-FL, Theorem 5: 1.1 times the mean less a tenth of the last model."""
     run, engine = begun(system("udp_fl"))
@@ -338,29 +327,3 @@ def test_a_shuffler_changes_no_mean() -> None:
         ended.append(result.weights)
         assert ("shuffled" in result.state.server) == shuffle
     np.testing.assert_allclose(ended[1], ended[0], rtol=1e-5, atol=1e-6)
-
-
-def test_self_training_costs_nothing_and_uses_all_public_samples() -> None:
-    """The votes, and so their cost, are those without it; the student is another one."""
-    plain, more = (
-        system(name, algorithm={**SYSTEMS["self_training"]["algorithm"], "self_training": again})
-        for name, again in (("self_training", False), ("self_training", True))
-    )
-    results = [Session(prepared).finish() for prepared in (plain, more)]
-    labels = [result.state.server["labels"] for result in results]
-    assert np.array_equal(*labels) and len(labels[0]) == 100 < len(plain.setting.open()[1])
-    assert results[0].state.costs == results[1].state.costs
-    assert not np.array_equal(*(result.weights for result in results))
-
-
-def test_a_query_below_the_threshold_has_no_label() -> None:
-    """And costs what it would with one: the plan pays for all of them."""
-    answered = []
-    for threshold in (-100, 20, 100):
-        prepared = system("screened", algorithm__threshold=threshold)
-        result = Session(prepared).finish()
-        labels = result.state.server["labels"]
-        assert len(labels) == 200 and labels.min() >= -1 and np.isfinite(result.weights).all()
-        answered.append((labels >= 0).mean())
-        assert result.spent is not None and float(result.spent) > 4
-    assert answered[0] == 1.0 > answered[1] > 0.0 == answered[2]

@@ -121,6 +121,16 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     return value
 
 
+def check_keys(where: str, section: Iterable[str], names: Iterable[str]) -> None:
+    """Refuse a key that nothing reads: a misspelt setting must not be silently ignored."""
+    accepted = sorted(names)
+    for key in section:
+        if key not in accepted:
+            takes = ", ".join(accepted) or "no settings but its name"
+            message = f"{where} takes {takes}, got {key!r}{near(key, accepted)}"
+            raise InvalidArgument(message, argument=key)
+
+
 def delta(name: str, value: object, clients: int) -> Fraction:
     """A probability in (0, 1); also as a power of the number of clients, as papers write it.
 

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from dpacct import InvalidArgument
 from dpacct_training import algorithms, models
-from dpacct_training.accept import Settings, near, one_of, setting, whole
+from dpacct_training.accept import Settings, check_keys, one_of, setting, whole
 from dpacct_training.algorithm import Algorithm, Setting
 from dpacct_training.data.federate import Data, federate
 from dpacct_training.engines import EngineSetting
@@ -174,16 +174,6 @@ def listed(name: str, value: object) -> list[Any]:
     if not isinstance(value, list) or not value:
         raise InvalidArgument(f"{name} must be a list, got {value!r:.60}", argument=name)
     return value
-
-
-def check_keys(where: str, section: Mapping[str, Any], names: typing.Iterable[str]) -> None:
-    """Refuse a key that nothing reads: a misspelt setting must not be silently ignored."""
-    accepted = sorted(names)
-    for key in section:
-        if key not in accepted:
-            takes = ", ".join(accepted) or "no settings but its name"
-            message = f"{where} takes {takes}, got {key!r}{near(key, accepted)}"
-            raise InvalidArgument(message, argument=key)
 
 
 def build(kind: type[T], where: str, section: Mapping[str, Any], **more: Any) -> T:

@@ -24,18 +24,15 @@ from dpacct_training.plan import Plan, counted
 class RunState:
     """A run after some rounds.
 
-    `server`: what the server knows. `memory`: what clients on this machine keep. `private`: totals
-    before the noise, kept for costs that depend on the votes; erased when the run is over. `costs`:
-    those costs. `meters`, `coins`, `sizes`: what was measured and counted. `answers`: in how many
-    rounds each client that takes noisy steps inside has answered. `missing`: how many answers of
-    clients elsewhere did not come or were not taken, by the reason.
+    `server`: what the server knows. `memory`: what clients on this machine keep. `meters`, `coins`,
+    `sizes`: what was measured and counted. `answers`: in how many rounds each client that takes noisy
+    steps inside has answered. `missing`: how many answers of clients elsewhere did not come or were not
+    taken, by the reason.
     """
 
     round: int
     server: Arrays
     memory: dict[int, Arrays] = field(default_factory=dict)
-    private: dict[str, list[Array]] = field(default_factory=dict)
-    costs: dict[str, float] = field(default_factory=dict)
     meters: Meters = field(default_factory=Meters)
     coins: int = 0
     sizes: tuple[int, ...] = ()
@@ -55,7 +52,6 @@ class RunState:
         """Everything but the arrays, as JSON values."""
         return {
             "round": self.round,
-            "costs": self.costs,
             "meters": self.meters.to_dict(),
             "coins": self.coins,
             "sizes": list(self.sizes),
@@ -68,8 +64,6 @@ class RunState:
         tensors = {f"server/{name}": array for name, array in self.server.items()}
         for client, arrays in self.memory.items():
             tensors |= {f"memory/{client}/{name}": array for name, array in arrays.items()}
-        for name, totals in self.private.items():
-            tensors |= {f"private/{name}/{i:09d}": total for i, total in enumerate(totals)}
         return {name: tensors[name] for name in sorted(tensors)}
 
     @classmethod
@@ -77,21 +71,16 @@ class RunState:
         """The state from `about` and `to_tensors`. Raises `KeyError`, `TypeError`, `ValueError`."""
         server: Arrays = {}
         memory: dict[int, Arrays] = {}
-        private: dict[str, list[Array]] = {}
         for path in sorted(tensors):
             kind, name, *rest = path.split("/")
             if kind == "server":
                 server[name] = tensors[path]
-            elif kind == "memory":
-                memory.setdefault(int(name), {})[rest[0]] = tensors[path]
             else:
-                private.setdefault(name, []).append(tensors[path])
+                memory.setdefault(int(name), {})[rest[0]] = tensors[path]
         return cls(
             round=int(about["round"]),
             server=server,
             memory=memory,
-            private=private,
-            costs=dict(about["costs"]),
             meters=Meters.from_dict(about["meters"]),
             coins=int(about["coins"]),
             sizes=tuple(about["sizes"]),

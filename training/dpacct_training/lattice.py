@@ -38,7 +38,6 @@ import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
-import dpacct as dp
 from dpacct_training.accept import positive, setting
 from dpacct_training.keys import Stream
 from dpacct_training.noise import Gaussian, Rows, Vector
@@ -59,8 +58,8 @@ class NoiseLattice(Gaussian):
     A row is bounded to the clip less half a step in each number, so that its rounding leaves it
     within the clip. What is accounted is a continuous Gaussian of `_SPARED` squared steps less
     variance, of which what runs is a post-processing: (2) and (3) above, with w = `_SPARED` and at
-    least `_FINE`^2 squared steps in every share. `multiplier` is of the continuous one. Raises
-    `InvalidArgument`.
+    least `_FINE`^2 squared steps in every share. `multiplier` is of the continuous one, which is `node`.
+    Raises `InvalidArgument`.
 
     >>> noise = NoiseLattice(100, 1.0, 1.0, shares=50)
     >>> noise.node, round(noise.variance, 6), round(1 / noise.step)
@@ -86,11 +85,6 @@ class NoiseLattice(Gaussian):
     def variance(self) -> float:
         """The variance of the discrete normal law, which is `steps` in squared steps."""
         return self.steps * self.step**2
-
-    @cached_property
-    def node(self) -> dp.Node:
-        """Accounted as the Gaussian of the same multiplier (see the module on what that leaves out)."""
-        return dp.Gaussian(noise_multiplier=self.multiplier, clip=1)
 
     def whole(self, rows: Rows) -> NDArray[np.int64]:
         """Numbers in steps."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -114,12 +113,8 @@ class Noise(Settings, ABC):
 
     kurtosis: ClassVar[float]
     """E z^4 / (E z^2)^2 of the noise: how well its variance can be measured."""
-    order: ClassVar[float] = 2.0
-    """The order of the norm that `clip` bounds: 1, 2, or infinite where each number is clipped by itself."""
     exact: ClassVar[bool] = False
     """True if sums and noise are whole multiples of a step."""
-    counts_votes: ClassVar[bool] = False
-    """True if the cost follows from the totals, which are then kept until the run is over."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -127,9 +122,9 @@ class Noise(Settings, ABC):
         positive("clip", self.clip)
 
     @property
-    def numbers(self) -> int:
-        """The number of values in one draw."""
-        return self.size
+    def order(self) -> float:
+        """The order of the norm that `clip` bounds; infinite where each number is clipped by itself."""
+        return 2.0
 
     @property
     def protects(self) -> str:
@@ -141,14 +136,14 @@ class Noise(Settings, ABC):
         """Return whether rows are bounded at all."""
         return self.clip < math.inf
 
-    @property
     @abstractmethod
+    def stated(self, clip: float | None) -> dp.Node | None:
+        """The accounted node, said with this clip; None where it moves from round to round."""
+
+    @cached_property
     def node(self) -> dp.Node | None:
         """The node that dpacct accounts, the same at every clip; None without a guarantee."""
-
-    def stated(self, clip: float | None) -> dp.Node | None:
-        """`node` with the experiment's clip, for its report; None where it moves from round to round."""
-        return self.node
+        return self.stated(1.0)
 
     @property
     @abstractmethod
@@ -226,10 +221,6 @@ class Noise(Settings, ABC):
         """The released value: the mean over a public number of clients."""
         return noisy / denominator
 
-    def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
-        """Epsilon by the sums themselves, by name: all of it private."""
-        return {}
-
 
 @dataclass(frozen=True)
 class Gaussian(Noise):
@@ -241,11 +232,6 @@ class Gaussian(Noise):
 
     multiplier: float = setting(1.0, positive)
     kurtosis: ClassVar[float] = 3.0
-
-    @cached_property
-    def node(self) -> dp.Node:
-        """A Gaussian of this noise multiplier."""
-        return dp.Gaussian(noise_multiplier=self.multiplier, clip=1)
 
     def stated(self, clip: float | None) -> dp.Node:
         """A Gaussian of this noise multiplier and clip."""
@@ -263,20 +249,31 @@ class Gaussian(Noise):
 
 @dataclass(frozen=True)
 class Laplace(Noise):
-    """l1, the sensitivity of `size` Laplace variables together; `b`: scale over clip."""
+    """l1, the sensitivity of `size` Laplace variables together; `b`: scale over clip.
+
+    `printed`: clipped in l2, with the noise that an l1 norm of one clip would ask for (UDP-FL, Section
+    5.1). A row of l2 norm `clip` has an l1 norm of up to sqrt(size) clips: `node` accounts for that.
+    """
 
     b: float = setting(1.0, positive)
+    printed: bool = False
     kurtosis: ClassVar[float] = 6.0
-    order: ClassVar[float] = 1.0
 
-    @cached_property
-    def node(self) -> dp.Node:
-        """A Laplace release of this scale over a clip in l1."""
-        return dp.Laplace(noise_multiplier=self.b, clip=1)
+    @property
+    def order(self) -> float:
+        """1, or 2 as printed."""
+        return 2.0 if self.printed else 1.0
 
     def stated(self, clip: float | None) -> dp.Node:
-        """A Laplace release of this scale over this clip."""
+        """A Laplace release of this scale over this clip in l1."""
+        if self.printed:  # rounded down: the scale is at most b / sqrt(size) of what it has to hide
+            return dp.Laplace(noise_multiplier=self.b * self.size**-0.5 * (1.0 - 1e-12), clip=1)
         return dp.Laplace(noise_multiplier=self.b, clip=clip)
+
+    @property
+    def claimed(self) -> dp.Node:
+        """The scale over a clip in l1."""
+        return dp.Laplace(noise_multiplier=self.b, clip=1)
 
     @property
     def variance(self) -> float:
@@ -289,59 +286,40 @@ class Laplace(Noise):
 
     def as_printed(self) -> Noise:
         """Return the scale beside an l2 clip, as the paper has it."""
-        return PrintedLaplace(self.size, self.clip, self.b)
-
-
-@dataclass(frozen=True)
-class PrintedLaplace(Laplace):
-    """Clipped in l2, with the noise that an l1 norm of one clip would ask for (UDP-FL, Section 5.1).
-
-    A row of l2 norm `clip` has an l1 norm of up to sqrt(size) clips: `node` accounts for that.
-    """
-
-    order: ClassVar[float] = 2.0
-
-    @cached_property
-    def node(self) -> dp.Node:
-        """An l2 clip moves the l1 norm by up to sqrt(size) clips: that is what is accounted."""
-        # rounded down: the scale is at most b / sqrt(size) of what it has to hide
-        scale = self.b * self.size**-0.5 * (1.0 - 1e-12)
-        return dp.Laplace(noise_multiplier=scale, clip=1)
-
-    @property
-    def claimed(self) -> dp.Node:
-        """The node that the paper accounts."""
-        return dp.Laplace(noise_multiplier=self.b, clip=1)
-
-    def stated(self, clip: float | None) -> dp.Node:
-        """`node`, whose scale is no multiple of this clip."""
-        return self.node
+        return replace(self, printed=True)
 
 
 @dataclass(frozen=True)
 class Staircase(Noise):
     """Each of `size` numbers clipped and hidden by itself: so many mechanisms, accounted as that.
 
-    `eps0`: the epsilon of one number that moves by one clip (Geng and Viswanath 2016).
+    `eps0`: the epsilon of one number that moves by one clip (Geng and Viswanath 2016). `printed`: clipped
+    in l2, and claimed to be one staircase in all (UDP-FL, Section 5.1); the ball of l2 radius `clip` lies
+    in the cube that is accounted.
     """
 
     eps0: float = setting(1.0, positive)
+    printed: bool = False
     kurtosis: ClassVar[float] = 9.0
-    order: ClassVar[float] = math.inf
+
+    @property
+    def order(self) -> float:
+        """Each number by itself, or 2 as printed."""
+        return 2.0 if self.printed else math.inf
 
     @cached_property
     def step(self) -> dp.Staircase:
         """The mechanism of one number, at a clip of 1."""
         return dp.Staircase(eps0=self.eps0, clip=1)
 
-    @cached_property
-    def node(self) -> dp.Node:
-        """A staircase for each coordinate."""
-        return self.step * self.size
-
     def stated(self, clip: float | None) -> dp.Node:
         """A staircase of this clip for each coordinate."""
         return dp.Staircase(eps0=self.eps0, clip=clip) * self.size
+
+    @property
+    def claimed(self) -> dp.Node | None:
+        """One staircase in all, as printed."""
+        return self.step if self.printed else self.node
 
     @property
     def variance(self) -> float:
@@ -362,22 +340,7 @@ class Staircase(Noise):
 
     def as_printed(self) -> Noise:
         """One staircase taken for all coordinates, as the paper has it."""
-        return PrintedStaircase(self.size, self.clip, self.eps0)
-
-
-@dataclass(frozen=True)
-class PrintedStaircase(Staircase):
-    """Clipped in l2, with one staircase a number, accounted as one staircase in all (UDP-FL, Section 5.1).
-
-    The ball of l2 radius `clip` lies in the cube that `Staircase` accounts: so many mechanisms.
-    """
-
-    order: ClassVar[float] = 2.0
-
-    @property
-    def claimed(self) -> dp.Node:
-        """The node that the paper accounts: a single staircase."""
-        return self.step
+        return replace(self, printed=True)
 
 
 @dataclass(frozen=True)
@@ -385,43 +348,24 @@ class Votes(Noise):
     """One vote of 1 for each query, whatever was sent; the labels of noisy majorities leave (GNMax).
 
     `neighbours`: k, where a vote is the mean of k neighbours' labels, in k-th parts. `level`: who is
-    protected, "agent" or "instance". `threshold`, `threshold_sigma`: the largest count, with noise of
-    its own, from which a query is answered (Confident-GNMax; see `dpacct.GNMax`).
+    protected, "agent" or "instance".
     """
 
     sigma: float = setting(1.0, positive)
     classes: int = setting(10, whole, 2)
     level: str = setting("agent", one_of, ("agent", "instance"))
     neighbours: int = setting(1, whole, 1, 10**6)
-    threshold: float | None = None
-    threshold_sigma: float | None = None
     kurtosis: ClassVar[float] = 3.0
-    counts_votes: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.gnmax  # refuses what it cannot account
 
     @property
     def protects(self) -> str:
         """The client at agent level, one record at instance level."""
         return "client" if self.level == "agent" else "record"
 
-    @cached_property
-    def gnmax(self) -> dp.GNMax:
-        """dpacct's mechanism of one query."""
-        return dp.GNMax(
-            sigma=self.sigma,
-            threshold=self.threshold,
-            threshold_sigma=self.threshold_sigma,
-            level=self.level,
-            neighbours=self.neighbours,
-        )
-
-    @cached_property
-    def node(self) -> dp.Node | None:
+    def stated(self, clip: float | None) -> dp.Node | None:
         """The queries of this aggregator."""
-        return self.gnmax.plan(self.size // self.classes)
+        query = dp.GNMax(sigma=self.sigma, level=self.level, neighbours=self.neighbours)
+        return query.plan(self.size // self.classes)
 
     @property
     def variance(self) -> float:
@@ -451,60 +395,23 @@ class Votes(Noise):
         """The votes without noise."""
         return ClearVotes(**{field.name: vars(self)[field.name] for field in fields(self)})
 
-    @property
-    def _scale(self) -> float:
-        """The factor on a largest count that lets noise of `sigma` serve for it too."""
-        return self.sigma / self.threshold_sigma if self.threshold_sigma is not None else 0.0
-
-    @property
-    def numbers(self) -> int:
-        """The count of noisy numbers: with a threshold each query has one more."""
-        return self.size + (self.size // self.classes if self._scale else 0)
-
-    def screened(self, total: Vector) -> Vector:
-        """The counts, and behind them each query's largest, where there is a threshold."""
-        if not self._scale:
-            return total
-        largest = total.reshape(-1, self.classes).max(axis=1)
-        return np.concatenate([total, largest * self._scale])
-
-    def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
-        """Counts and largest counts, each with noise of its own."""
-        return super().add(self.screened(total), stream, meter, part)
-
     def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
-        """The winning class of each query; -1 where no answer is given."""
-        labels: NDArray[np.int64] = noisy[: self.size].reshape(-1, self.classes).argmax(axis=1)
-        if self.threshold is not None:
-            labels[noisy[self.size :] < self.threshold * self._scale] = -1
+        """The winning class of each query."""
+        labels: NDArray[np.int64] = noisy.reshape(-1, self.classes).argmax(axis=1)
         return labels
-
-    def costs(self, totals: Vector, delta: Fraction) -> dict[str, float]:
-        """Return the data-dependent cost of these votes, which is small where the voters agree."""
-        shares = np.round(totals.reshape(-1, self.classes) * self.neighbours)
-        counts = shares.astype(np.int64)
-        cost = self.gnmax.cost(counts, delta)
-        answers = {
-            "by these votes": cost.data_dependent,
-            "by these votes, exactly": cost.exact,
-        }
-        return {name: float(answer) for name, answer in answers.items() if answer is not None}
 
 
 @dataclass(frozen=True)
 class ClearVotes(Votes):
     """The votes counted without noise: nothing is guaranteed."""
 
-    counts_votes: ClassVar[bool] = False
-
-    @cached_property
-    def node(self) -> None:
+    def stated(self, clip: float | None) -> None:
         """None: nothing is guaranteed."""
         return None
 
     def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
         """The votes without noise."""
-        return self.screened(total)
+        return total
 
 
 @dataclass(frozen=True)
@@ -519,8 +426,7 @@ class Unprotected(Noise):
         if self.clip != math.inf:
             real("clip", self.clip, 0.0)
 
-    @property
-    def node(self) -> None:
+    def stated(self, clip: float | None) -> None:
         """None: nothing is guaranteed."""
         return None
 

@@ -25,7 +25,7 @@ from dpacct_training.accept import one_of, positive, share, whole
 from dpacct_training.accounts import RUN, RoundAccount, epsilon, rounds_within
 from dpacct_training.keys import Keys, Stream
 from dpacct_training.lattice import NoiseLattice
-from dpacct_training.noise import Gaussian, Noise, Unprotected
+from dpacct_training.noise import Noise, Unprotected
 
 SCHEMES = ("poisson", "uniform", "none")
 NOISES = ("exact", "none")
@@ -168,9 +168,9 @@ class Cohort:
     of the fixed size rate * clients) or "none" (everyone). `epsilon`, `delta`: the target. `noise`:
     "exact" (the least that dpacct's accountant allows), a theorem's id (what a paper asks for),
     "as-printed" (what the paper itself draws), "none" (which sets the target aside), or a number: the
-    standard deviation of the noise in the sum. `delta` may be written "clients^-1.1". `lattice`: noise of
-    sums is drawn, and sums are rounded, in whole steps of an exact grid, so that no bit of a double tells
-    what it hides (Mironov 2012). Raises `InvalidArgument`.
+    standard deviation of the noise in the sum. `delta` may be written "clients^-1.1". Noise of sums is
+    drawn, and sums are rounded, in whole steps of an exact grid, so that no bit of a double tells what it
+    hides (Mironov 2012). Raises `InvalidArgument`.
     """
 
     clients: int
@@ -180,7 +180,6 @@ class Cohort:
     clip: float | None = None
     epsilon: float | None = None
     delta: Fraction | None = None
-    lattice: bool = True
     noise: str | float = "exact"
 
     def __post_init__(self) -> None:
@@ -282,8 +281,6 @@ class Cohort:
         if share < 1.0:  # rounded up: together they must not cost more
             multiplier *= share**-0.5 * (1.0 + 1e-12)
         bound = self.bounded("a noisy sum") if clip is None else clip
-        if not self.lattice:
-            return Gaussian(size, bound, multiplier)
         shares = float(self.denominator) if by == SHARES else 1.0
         return NoiseLattice(size, bound, multiplier, shares=shares)
 
@@ -357,7 +354,7 @@ class Plan:
     noise costs. Raises `InvalidArgument`.
 
     >>> cohort = Cohort(clients=1000, rate="0.05", rounds=30, clip=0.3, delta="1e-5")
-    >>> plan = Plan(cohort=cohort, noise={"update": Gaussian(10, 0.3, 2.0)})
+    >>> plan = Plan(cohort=cohort, noise={"update": NoiseLattice(10, 0.3, 2.0)})
     >>> str(plan.tree.epsilon(delta=1e-5).adjacency), int(plan.denominator), plan.part(50)
     ('add-remove', 50, Fraction(0, 1))
     """
@@ -486,7 +483,7 @@ class Plan:
         vectors = topped + (0 if self.by == SERVER else taken)
         for name, noise in self.noise.items():
             drawn = 0 if noise.node is None else vectors
-            counts |= counted(name, taken if noise.bounds else 0, drawn, drawn * noise.numbers)
+            counts |= counted(name, taken if noise.bounds else 0, drawn, drawn * noise.size)
         if self.records:
             counts |= counted("records", *self._inside(answers))
         return counts
@@ -503,7 +500,7 @@ class Plan:
         if self.by != SERVER:
             for name, noise in self.noise.items():
                 drawn = 0 if noise.node is None else len(clients)
-                brought[name] = (len(clients), drawn, drawn * noise.numbers)
+                brought[name] = (len(clients), drawn, drawn * noise.size)
         if any(self.records[client].node is not None for client in clients if self.records):
             brought["records"] = self._inside(dict.fromkeys(clients, 1))
         return brought

@@ -177,9 +177,6 @@ def _sections(prepared: Prepared, result: FinishedRun) -> tuple[dp.ReportSection
         paragraphs.append(_as_printed(prepared, result))
     if plan.private and plan.enforced and prepared.cohort.epsilon is not None:
         paragraphs.append(f"Target epsilon {prepared.cohort.epsilon:g}.")
-    if result.state.costs:
-        said = ", ".join(f"{name} {cost:.6g}" for name, cost in result.state.costs.items())
-        paragraphs.append(f"Not to be published, since it depends on the votes: {said}.")
     if experiment.reduced:
         paragraphs.insert(0, "Reduced: smaller than the paper's setting; not a reproduction.")
     paragraphs += [line for line in (experiment.source, experiment.note) if line]

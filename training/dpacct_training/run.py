@@ -10,10 +10,11 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 import dpacct as dp
@@ -25,7 +26,7 @@ from dpacct_training.folder import Folder, Row, RunState
 from dpacct_training.keys import SEEDED, Keys
 from dpacct_training.noise import Meters, Noise
 from dpacct_training.plan import SERVER, Plan, Sample
-from dpacct_training.site import JUDGE, TRAIN, Reply, Task
+from dpacct_training.site import Host, Reply, Task
 
 Watch = Callable[[RunState], bool]
 """Told the state after each round, once it is on the disk; whether the run shall end there."""
@@ -102,7 +103,7 @@ class Run:
         step = self.plan.step(mechanisms)
         return charges if step is None else {**charges, RUN: step}
 
-    def tasks(self, engine: Engine, kind: str, round: int, clients: Sequence[int]) -> list[Task]:
+    def tasks(self, engine: Engine, round: int, clients: Sequence[int]) -> list[Task]:
         """Chunks of clients with equally many samples, by the plan and not by the engine."""
         sent, sizes = self.algorithm.sent(self.state.server), self.setting.federation.sizes
         groups: dict[tuple[int, int], list[int]] = {}
@@ -119,7 +120,7 @@ class Run:
                 memory = self.state.memory if engine.local else {}
                 kept = {c: memory[c] for c in chunk if c in memory}
                 mark, name = self.plan.mark, self.keys.name
-                tasks.append(Task(kind, mark, round, chunk, sent, keys, kept, name))
+                tasks.append(Task(mark, round, chunk, sent, keys, kept, name))
         return tasks
 
     def step(self, engine: Engine, round: int) -> Arrays:
@@ -131,14 +132,14 @@ class Run:
         charges = self.charges(mechanisms, round)
         with self.accounts.release(charges, label=_label(round)):
             replies, missing = [], dict(state.missing)
-            for reply in engine.ask(self.tasks(engine, TRAIN, round, clients)):
+            for reply in engine.ask(self.tasks(engine, round, clients)):
                 why = reply.refused or ("" if engine.local else self._unsound(reply, mechanisms))
                 if why:
                     missing[why] = missing.get(why, 0) + len(reply.clients)
                 else:
                     replies.append(reply)
             replies.sort(key=lambda reply: reply.clients)  # independent of the order of arrival
-            meters, memory, private = Meters(), dict(state.memory), dict(state.private)
+            meters, memory = Meters(), dict(state.memory)
             for reply in replies:
                 meters.add(reply.meters)
                 memory |= reply.memory
@@ -147,8 +148,6 @@ class Run:
             for name, noise in mechanisms.items():
                 total = self._total(name, noise, replies, meters)
                 released[name] = self._hidden(name, noise, total, round, len(answered), meters)
-                if noise.counts_votes:
-                    private[name] = [*private.get(name, []), total]
             if plan.records:  # messages that were private before they left
                 released |= _gathered(replies, algorithm.messages, self.setting.model.dimension)
         meters.add(state.meters)
@@ -158,7 +157,6 @@ class Run:
             round=round,
             server=server,
             memory=memory,
-            private=private,
             meters=meters,
             coins=state.coins + sample.coins,
             sizes=(*state.sizes, len(answered)),
@@ -269,16 +267,21 @@ class Run:
         return {name: answer for name, answer in answers.items() if answer is not None}
 
     def personal(self, engine: Engine) -> float | None:
-        """Mean accuracy of the clients' own models on their own samples; None where there are none.
+        """Mean accuracy of the clients' own models on their own samples, of clients on this machine.
 
-        No account covers it, so clients on other machines tell it in a rehearsal only.
+        None where there are none: no account covers it, so clients elsewhere do not tell it.
         """
-        if not self.algorithm.personalises or not (engine.local or self.keys.source == SEEDED):
+        if not (self.algorithm.personalises and engine.local):
             return None
-        clients = range(self.plan.cohort.clients)
-        replies = engine.ask(self.tasks(engine, JUDGE, self.state.round + 1, clients))
-        accuracies = [v for reply in replies if not reply.refused for v in reply.rows["accuracy"]]
-        return float(np.mean(accuracies)) if accuracies else None
+        host, right = Host(self.algorithm, self.plan, self.setting), []
+        for task in self.tasks(engine, self.state.round + 1, range(self.plan.cohort.clients)):
+            site = host.site(task)
+            models = torch.from_numpy(self.algorithm.personal(task.sent, site).astype(np.float32))
+            for flat, rows in zip(models, site.rows, strict=True):
+                with torch.no_grad():
+                    guessed = self.setting.model.scores(flat, host.x[rows]).cpu().argmax(1)
+                right.append(float((guessed == host.y[rows]).float().mean()))
+        return float(np.mean(right))
 
 
 def _more(answers: dict[int, int], clients: Sequence[int]) -> dict[int, int]:
@@ -482,11 +485,9 @@ class Session:
         if ledger is not None:
             checks = self._compared(ledger.observe(self._execution()))
             spent[RUN] = ledger.spent()
-        run.state = self._without_totals(run.state)
         weights = self.weights
         loss, accuracy = prepared.setting.evaluate(weights, prepared.setting.federation.test)
         if run.folder is not None:
-            run.folder.save(run.state)
             run.folder.forget_key()
         return FinishedRun(
             weights=weights,
@@ -529,13 +530,3 @@ class Session:
             _NOISE, f"checked: measured over accounted variance: {message}", held
         )
         return tuple(measured if check.text == _NOISE else check for check in checks)
-
-    def _without_totals(self, state: RunState) -> RunState:
-        """Costs that depend on the votes, and the totals forgotten: they must go with the key."""
-        costs = dict(state.costs)
-        delta = self.prepared.cohort.delta
-        for name, totals in state.private.items():
-            noise = self.prepared.plan.noise[name]
-            assert delta is not None
-            costs |= noise.costs(np.concatenate(totals), delta)
-        return replace(state, private={}, costs=costs)

@@ -18,18 +18,15 @@ from dpacct_training.models.model import Model
 from dpacct_training.noise import Meters
 from dpacct_training.plan import Plan, Records
 
-TRAIN, JUDGE = "train", "judge"
-
 
 @dataclass(frozen=True)
 class Task:
     """The message that leaves the server: arrays, numbers and the keys of the clients it is about.
 
-    `kind`: "train" or "judge". `mark`: of the plan. `keys`: none for clients who have their own.
-    `memory`: of clients who live on the server's machine. `run`: a name that a resumed run keeps.
+    `mark`: of the plan. `keys`: none for clients who have their own. `memory`: of clients who live on the
+    server's machine. `run`: a name that a resumed run keeps.
     """
 
-    kind: str
     mark: str
     round: int
     clients: tuple[int, ...]
@@ -41,7 +38,7 @@ class Task:
     @cached_property
     def digest(self) -> str:
         """A digest of the question, the same for every client that is asked."""
-        words = f"{self.run}|{self.mark}|{self.kind}|{self.round}"
+        words = f"{self.run}|{self.mark}|{self.round}"
         digest = hashlib.blake2b(words.encode(), digest_size=16)
         for name in sorted(self.sent):
             array = self.sent[name]
@@ -206,22 +203,6 @@ class Host:
         """The reply of these clients; `refused` for a task of another plan."""
         if task.mark != self.plan.mark:
             return Reply(task.clients, {}, refused="another plan")
-        if task.kind == JUDGE:
-            site = self.site(task)
-            models = self.algorithm.personal(task.sent, site)
-            right = [self._accuracy(w, rows) for w, rows in zip(models, site.rows, strict=True)]
-            return Reply(task.clients, {"accuracy": np.array(right)})
-        return self.train(task)
-
-    def train(self, task: Task) -> Reply:
-        """Return these clients' reply to a round."""
         site = self.site(task)
         rows = self.algorithm.client(task.sent, site)
         return Reply(task.clients, rows, site.memory, site.meters)
-
-    def _accuracy(self, weights: Array, rows: NDArray[np.int64]) -> float:
-        """Return a personal model's accuracy on the client's own samples."""
-        flat = torch.from_numpy(weights.astype(np.float32))
-        with torch.no_grad():
-            scores = self.setting.model.scores(flat, self.x[rows]).cpu()
-        return float((scores.argmax(1) == self.y[rows]).float().mean())

@@ -13,7 +13,7 @@ import torch
 from dpacct_training.algorithm import Array
 from dpacct_training.engines import InProcess
 from dpacct_training.run import Session
-from dpacct_training.site import JUDGE, TRAIN, Host, Site
+from dpacct_training.site import Host, Site
 
 _SAMPLES = 1000
 _STEPS = 30
@@ -24,11 +24,11 @@ def measured(session: Session, names: set[str]) -> dict[str, float]:
     return {name: round(MEASURES[name](session), 6) for name in sorted(names)}
 
 
-def _site(session: Session, kind: str, clients: range) -> list[tuple[Site, dict[str, Array]]]:
+def _site(session: Session, clients: range) -> list[tuple[Site, dict[str, Array]]]:
     """The clients as they would be asked after the last round."""
     prepared, run = session.prepared, session.run
     host = Host(prepared.algorithm, prepared.plan, prepared.setting)
-    tasks = run.tasks(InProcess(host), kind, run.state.round + 1, clients)
+    tasks = run.tasks(InProcess(host), run.state.round + 1, clients)
     return [(host.site(task), task.sent) for task in tasks]
 
 
@@ -63,7 +63,7 @@ def _on_own_classes(session: Session, models: Callable[[dict[str, Array], Site],
     setting = session.prepared.setting
     x, y = setting.samples(setting.federation.test)
     right = []
-    for site, sent in _site(session, JUDGE, range(session.prepared.cohort.clients)):
+    for site, sent in _site(session, range(session.prepared.cohort.clients)):
         for w, rows in zip(models(sent, site), site.rows, strict=True):
             kept = torch.isin(y, torch.from_numpy(np.unique(site.y[rows].numpy())))
             with torch.no_grad():
@@ -77,7 +77,7 @@ def norm(session: Session) -> float:
     """The median length of the clients' updates before any clip, from the last model on."""
     clients = range(min(100, session.prepared.cohort.clients))
     lengths = []
-    for site, sent in _site(session, TRAIN, clients):
+    for site, sent in _site(session, clients):
         rows = session.prepared.algorithm.client(sent, site)["update"]
         lengths += np.linalg.norm(rows, axis=1).tolist()
     return float(np.median(lengths))

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from dpacct import InvalidArgument
-from dpacct_training.accept import one_of, whole
+from dpacct_training.accept import check_keys, one_of, whole
 from dpacct_training.durable import write_text
-from dpacct_training.experiment import Experiment, Section, build, check_keys, flat, prepare, table
+from dpacct_training.experiment import Experiment, Section, build, flat, prepare, table
 from dpacct_training.plan import Plan
 from dpacct_training.run import Session
 from studies.claims import HELD, LEAST_SEEDS, LEVEL, NOT_HELD, UNDECIDED, VariantClaim, Verdict

@@ -33,7 +33,7 @@ class FedAvg(Algorithm):
     name: ClassVar[str] = "fedavg"
     source: ClassVar[str] = "McMahan et al. 2017, Algorithm 1"
     unused: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("privacy.epsilon", "privacy.delta", "privacy.clip", "privacy.noise", "privacy.lattice"),
+        ("privacy.epsilon", "privacy.delta", "privacy.clip", "privacy.noise"),
         "it neither bounds nor adds noise",
     )
 

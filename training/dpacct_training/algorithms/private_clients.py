@@ -45,7 +45,6 @@ class PriFedSync(Algorithm):
     personalises: ClassVar[bool] = True
     unused: ClassVar[Mapping[str, str]] = {
         "local.epochs": "a client takes [algorithm] steps",
-        "privacy.lattice": "noise is drawn inside the clients",
     }
 
     def as_printed(self, cohort: Cohort) -> tuple[Algorithm, Cohort]:
@@ -173,7 +172,6 @@ class UDPFL(Algorithm):
         "privacy.epsilon": _OWN,
         "privacy.delta": _OWN,
         "privacy.clip": _OWN,
-        "privacy.lattice": "noise is drawn inside the clients",
         "local.epochs": "a client takes [algorithm] steps",
         "local.batch_size": "a step takes the share [algorithm] sample_rate of the records",
     }

@@ -1,7 +1,6 @@
 """Votes of agents on public queries, and a student of the noisy majorities (AE-DPFL, Algorithms 1 and 2).
 
-PATE-FL: agents vote with models of their own. Private-kNN-FL: with their nearest neighbours' labels. What
-the student, and models, learn from public samples without labels costs nothing.
+PATE-FL: agents vote with models of their own. Private-kNN-FL: with their nearest neighbours' labels.
 """
 
 from __future__ import annotations
@@ -15,14 +14,13 @@ from typing import ClassVar
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import kl_div, log_softmax, normalize, softmax
+from torch.nn.functional import log_softmax, softmax
 
 import dpacct as dp
 from dpacct import InvalidArgument
 from dpacct_training.accept import one_of, positive, real, setting, whole
 from dpacct_training.algorithm import Algorithm, Array, Arrays, Setting
 from dpacct_training.local import Local, Rows, Term, fit, paired
-from dpacct_training.models.model import Model
 from dpacct_training.noise import Votes
 from dpacct_training.plan import NOISES, Cohort, Plan
 from dpacct_training.site import Site
@@ -33,35 +31,18 @@ class Voting(Algorithm):
     """Each round a batch of `queries` of the public samples, and a student of all labels so far.
 
     `sigma`: of the noise on each count, in votes; found for [privacy] epsilon where that is given in its
-    place. `threshold`, `threshold_sigma`: a query is answered
-    only where its largest count, with noise of that deviation, reaches so many votes (Papernot et al.
-    2018, Algorithm 1). `student_steps`, `student_rate`, `vat`, `radius`, `self_training`: see `Student`.
-    `radius` is .5 unless given, and only read with `vat`.
+    place. The student takes `student_steps` of length `student_rate` on all labelled samples at once.
     `level`: who is protected, "agent" or "instance" (one record of an agent).
     """
 
     sigma: float | None = setting(None, positive)
     queries: int = setting(50, whole, 1)
-    threshold: float | None = None
-    threshold_sigma: float | None = None
     student_steps: int = setting(400, whole, 1)
     student_rate: float = setting(0.1, positive)
-    self_training: bool = False
-    vat: float = setting(0.0, real, 0.0)
-    radius: float | None = setting(None, positive)
     level: str = setting("agent", one_of, ("agent", "instance"))
 
     keeps_for_good: ClassVar[bool] = True
-    unused: ClassVar[Mapping[str, str]] = {
-        "privacy.clip": "an agent has one vote a query",
-        "privacy.lattice": "noisy counts are never released",
-    }
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.radius is not None and not self.vat:
-            message = f"radius must be left out where vat is 0, got {self.radius:g}"
-            raise InvalidArgument(message, argument="radius")
+    unused: ClassVar[Mapping[str, str]] = {"privacy.clip": "an agent has one vote a query"}
 
     @property
     def parts(self) -> int:
@@ -91,8 +72,6 @@ class Voting(Algorithm):
                 classes=setting.model.classes,
                 level=self.level,
                 neighbours=self.parts,
-                threshold=self.threshold,
-                threshold_sigma=self.threshold_sigma,
             )
 
         if cohort.noise == "none":
@@ -123,97 +102,13 @@ class Voting(Algorithm):
         return {"votes": self.scores(sent, site, x).reshape(len(site.clients), -1)}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
-        """The labels so far (-1: no answer), and a student that learned from them."""
+        """The labels so far, and a student that learned from them, with a decay of 1e-3."""
         labels = np.concatenate([state["labels"], released["votes"]])
-        public, y = setting.open()[0], torch.from_numpy(labels)
-        student = Student(
-            setting.model,
-            self.student_steps,
-            self.student_rate,
-            self.vat,
-            0.5 if self.radius is None else self.radius,
-            self.self_training,
-        )
-        answered = torch.arange(len(public)) < len(y)
-        answered[: len(y)] &= y >= 0
-        w = student.taught(
-            torch.from_numpy(state["start"].astype(np.float32)),
-            public[answered],
-            y[y >= 0],
-            public[~answered],
-            setting.generator("student", len(labels)),
-        )
-        return {**state, "weights": w.double().numpy(), "labels": labels}
-
-
-_PROBE = 1e-3
-"""The length of the random probe for the worst direction: xi of Miyato et al. 2018."""
-_UNLABELLED = 200  # unlabelled samples of a step
-
-
-@dataclass(frozen=True)
-class Student:
-    """`steps` of length `rate` on all labelled samples at once, with a decay of 1e-3.
-
-    `vat`: weight of virtual adversarial training on unlabelled samples, within `radius` (Miyato et al.
-    2018); `directions` are its random ones. `self_training`: then again on all samples, those without a
-    label by what it says itself.
-    """
-
-    model: Model
-    steps: int
-    rate: float
-    vat: float = 0.0
-    radius: float = 0.5
-    self_training: bool = False
-
-    def taught(
-        self, w: Tensor, x: Tensor, y: Tensor, others: Tensor, directions: np.random.Generator
-    ) -> Tensor:
-        """The weights of a student that began with `w`; `others` are samples without labels."""
-        inputs = torch.cat([x, others])
-        w = self._fitted(w, x, y, inputs, directions)
-        if self.self_training:
-            with torch.no_grad():
-                guessed = self.model.scores(w, others).argmax(1).cpu()
-            w = self._fitted(w, inputs, torch.cat([y, guessed]), inputs, directions)
-        return w
-
-    def _fitted(
-        self, w: Tensor, x: Tensor, y: Tensor, inputs: Tensor, directions: np.random.Generator
-    ) -> Tensor:
-        rows = w[None]
-        for _ in range(self.steps if len(y) else 0):
-            g = self.model.gradient(rows, x[None], y[None]) + 1e-3 * rows
-            if self.vat:
-                some = directions.integers(len(inputs), size=_UNLABELLED)
-                batch = inputs[torch.from_numpy(some)]
-                noise = torch.from_numpy(directions.standard_normal(batch.shape, np.float32))
-                g = g + self.vat * unsteadiness(self.model, rows[0], batch, noise, self.radius)
-            rows = rows - self.rate * g
-        return rows[0]
-
-
-def unsteadiness(model: Model, w: Tensor, x: Tensor, noise: Tensor, radius: float) -> Tensor:
-    """Gradient by w of KL(p(x) || p(x + r)) at the worst r of length `radius` (Miyato et al. 2018, Eq. 5).
-
-    The worst direction is one power iteration from `noise` (Eq. 9 to 12); p(x) is held.
-    """
-    with torch.no_grad():
-        before = log_softmax(model.scores(w, x), dim=1)
-
-    def moved(w: Tensor, r: Tensor) -> Tensor:
-        after = log_softmax(model.scores(w, x + r), dim=1)
-        return kl_div(after, before, log_target=True, reduction="batchmean")
-
-    def of_length(r: Tensor, length: float) -> Tensor:
-        return length * normalize(r.flatten(1), dim=1).view_as(r)
-
-    r = of_length(noise, _PROBE).requires_grad_(True)
-    (worst,) = torch.autograd.grad(moved(w, r), r)
-    weights = w.detach().requires_grad_(True)
-    (gradient,) = torch.autograd.grad(moved(weights, of_length(worst, radius)), weights)
-    return gradient
+        x, y = setting.open()[0][None, : len(labels)], torch.from_numpy(labels)[None]
+        w = torch.from_numpy(state["start"].astype(np.float32))[None]
+        for _ in range(self.student_steps):
+            w = w - self.student_rate * (setting.model.gradient(w, x, y) + 1e-3 * w)
+        return {**state, "weights": w[0].double().numpy(), "labels": labels}
 
 
 def uninformed(scores: Tensor) -> Tensor:
@@ -243,10 +138,7 @@ class PateFL(Voting):
 
     name: ClassVar[str] = "pate_fl"
     source: ClassVar[str] = "AE-DPFL, Algorithm 1"
-    unused: ClassVar[Mapping[str, str]] = {
-        **Voting.unused,
-        "local.decay": "agents train once",
-    }
+    unused: ClassVar[Mapping[str, str]] = {**Voting.unused, "local.decay": "agents train once"}
 
     def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
         """One vote of each agent on each query: (agents, queries, classes)."""

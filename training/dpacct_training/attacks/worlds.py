@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from dpacct_training.models.model import Model
 from dpacct_training.noise import Meters, NoiseMeter, Vector
 from dpacct_training.plan import EACH, Plan, Records
 from dpacct_training.run import Run
-from dpacct_training.site import TRAIN, Host, Reply, Task
+from dpacct_training.site import Host, Reply, Task
 
 if TYPE_CHECKING:
     from dpacct_training.local import Local
@@ -49,20 +49,19 @@ class Rigged(Model):
     begin: Array | None = None
     directions: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))
 
-    name: ClassVar[str] = "rigged"
+    @property
+    def name(self) -> str:
+        """The inner model's name."""
+        return self.inner.name
 
     @classmethod
     def of(cls, inner: Model, **more: Any) -> Rigged:
         """Make a model with the shape of `inner`."""
         return cls(inner=inner, inputs=inner.inputs, classes=inner.classes, **more)
 
-    def modules(self) -> dict[str, torch.nn.Module]:
+    def module(self) -> torch.nn.Module:
         """The inner model's layers."""
-        return self.inner.modules()
-
-    def apply(self, call: Any, x: Any) -> Any:
-        """Forward to the inner model."""
-        return self.inner.apply(call, x)
+        return self.inner.module()
 
     def scores(self, flat: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """Forward to the inner model."""
@@ -71,11 +70,6 @@ class Rigged(Model):
     def initial(self, generator: np.random.Generator) -> Array:
         """The attacker's start, or the inner model's."""
         return self.inner.initial(generator) if self.begin is None else self.begin
-
-    @property
-    def dimension(self) -> int:
-        """The inner model's dimension."""
-        return self.inner.dimension
 
     def gradient(self, w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         """Forward to the inner model."""
@@ -361,7 +355,7 @@ def _stacked(
     """Return the target's reply in each of these worlds."""
     client, setting = target.client, target.prepared.setting
     first = next(iter(runs.values()))
-    (task,) = first.tasks(Answered([]), TRAIN, round, [client])
+    (task,) = first.tasks(Answered([]), round, [client])
     site = replace(
         host.site(replace(task, mark=plan.mark)),
         clients=tuple(runs),

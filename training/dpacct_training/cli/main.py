@@ -122,7 +122,7 @@ def everything(as_json: bool) -> None:
     kinds = [algorithms.by_name(name) for name in algorithms.names()]
     found: dict[str, dict[str, str]] = {
         "algorithms": {kind.name: kind.source for kind in kinds},
-        "models": {name: "" for name in [*models.names(), models.Module.name]},
+        "models": {name: "" for name in [*models.names(), "package.module:function"]},
         "data": {
             **{name: source.licence for name, source in sorted(sources.by_name().items())},
             **dict.fromkeys(imported.names(), "imported"),

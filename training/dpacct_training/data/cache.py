@@ -101,25 +101,20 @@ def from_tar(content: bytes, names: list[str]) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(content)) as opened:
         contents = {}
         for name in names:
-            try:
-                file = opened.extractfile(opened.getmember(name))
-            except KeyError:
-                raise _absent(name) from None
+            file = opened.extractfile(name) if name in opened.getnames() else None
             if file is None:
                 raise _absent(name)
             contents[name] = file.read()
     return contents
 
 
-def from_zip(content: bytes, names: list[str] | None = None, suffix: str = "") -> dict[str, bytes]:
-    """Files of a zip or wheel: those named, or all that end in `suffix`."""
+def from_zip(content: bytes, names: list[str]) -> dict[str, bytes]:
+    """Files of a zip or wheel."""
     with zipfile.ZipFile(io.BytesIO(content)) as opened:
-        packed = opened.namelist()
-        wanted = [n for n in packed if n.endswith(suffix)] if names is None else names
-        for name in wanted:
-            if name not in packed:
-                raise _absent(name)
-        return {name: opened.read(name) for name in wanted}
+        try:
+            return {name: opened.read(name) for name in names}
+        except KeyError as error:
+            raise _absent(str(error)) from None
 
 
 def from_deb(content: bytes, names: list[str]) -> dict[str, bytes]:

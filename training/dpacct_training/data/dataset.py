@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dpacct import InvalidArgument
 from dpacct_training.accept import one_of, positive, whole
 
-SCALINGS = ("unit", "symmetric", "standard", "none", "boxes")
+SCALINGS = ("unit", "symmetric", "none", "boxes")
 SIDE = 8
 """Height and width of what "boxes" makes of a picture."""
 
@@ -23,8 +23,7 @@ SIDE = 8
 class Dataset:
     """`x`: one sample per row, pixels as bytes or character codes; `y`: class numbers.
 
-    `roles`: who each sample belongs to, where the data know (None: they do not). `standard` holds
-    the public mean and deviation of each channel of x / 255. Raises `InvalidArgument`.
+    `roles`: who each sample belongs to, where the data know (None: they do not). Raises `InvalidArgument`.
     """
 
     name: str
@@ -32,7 +31,6 @@ class Dataset:
     y: NDArray[np.int64]
     classes: int
     roles: NDArray[np.int64] | None = None
-    standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None
 
     def __post_init__(self) -> None:
         if len(self.x) != len(self.y) or self.y.ndim != 1:
@@ -48,14 +46,13 @@ class Dataset:
     def part(self, rows: NDArray[np.int64] | slice) -> Dataset:
         """A subset of the samples."""
         roles = None if self.roles is None else self.roles[rows]
-        return Dataset(self.name, self.x[rows], self.y[rows], self.classes, roles, self.standard)
+        return Dataset(self.name, self.x[rows], self.y[rows], self.classes, roles)
 
     def scaled(self, scaling: str) -> NDArray[Any]:
         """The samples as a model reads them.
 
-        "unit": pixels in [0, 1]; "symmetric": in [-1, 1]; "standard": less the data set's published
-        mean, over its deviation; "none": as they are; "boxes": each picture by itself cut to its ink, in
-        8 x 8 shares of ink, the same for pictures of every size.
+        "unit": pixels in [0, 1]; "symmetric": in [-1, 1]; "none": as they are; "boxes": each picture by
+        itself cut to its ink, in 8 x 8 shares of ink, the same for pictures of every size.
         """
         one_of("scaling", scaling, SCALINGS)
         if scaling == "none":
@@ -63,15 +60,7 @@ class Dataset:
         if scaling == "boxes":
             return boxes(self.x)
         pixels = self.x.astype(np.float32) / np.float32(255.0)
-        if scaling == "symmetric":
-            return pixels * np.float32(2.0) - np.float32(1.0)
-        if scaling == "standard":
-            if self.standard is None:
-                message = f"scaling must be unit, symmetric or none for {self.name}, got 'standard'"
-                raise InvalidArgument(message, argument="scaling")
-            mean, deviation = (np.array(v, np.float32)[:, None, None] for v in self.standard)
-            return (pixels - mean) / deviation
-        return pixels
+        return pixels * np.float32(2.0) - np.float32(1.0) if scaling == "symmetric" else pixels
 
 
 def boxes(x: NDArray[Any]) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 
 import numpy as np
@@ -76,14 +76,9 @@ def dirichlet(
 
 
 def by_role(data: Dataset, least: int = 1, each: int | None = None) -> list[Rows]:
-    """One client for each role that holds at least `least` samples, in the order of the data.
-
-    With `each`, only its first `each` samples.
-    """
+    """One client for each role that holds at least `least` samples, of which its first `each` stay."""
     if data.roles is None:
-        message = (
-            f"partition must be iid, shards or dirichlet for {data.name}, which names no roles"
-        )
+        message = f"partition must not be roles for {data.name}, which names none"
         raise InvalidArgument(f"{message}, got 'roles'", argument="partition")
     order = np.argsort(data.roles, kind="stable")
     cuts = np.flatnonzero(np.diff(data.roles[order])) + 1
@@ -96,18 +91,18 @@ PARTITIONS: dict[str, Callable[..., list[Rows]]] = {
     "dirichlet": dirichlet,
     "roles": by_role,
 }
-PUBLIC = ("none", "validation")
-"""Or the name of a set: a server's own domain."""
-
-
-_MADE_UP = ("samples", "side", "classes", "noise", "seed")
-_ONLY = {
+_ONLY: dict[str, tuple[str, tuple[str, ...]]] = {
     "each": ("partition", ("iid", "roles")),
     "shards": ("partition", ("shards",)),
     "concentration": ("partition", ("dirichlet",)),
     "least": ("partition", ("roles",)),
+    "path": ("name", ("own",)),
 }
-"""Settings that only some partitions read: (another setting, its values)."""
+"""Settings that only some partitions or sets read: (another setting, its values)."""
+_MADE_UP = ("samples", "side", "classes", "noise", "seed")
+"""Settings of "synth"."""
+_OWN = ("path", "clients", "each", "classes")
+"""Settings of data that live apart; of the others only these and `name` and `scaling`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,16 +141,18 @@ class Data(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.name == "own":
-            self._check_own()
-        elif self.path is not None:
-            message = f"path must be left out unless name is own, got {self.path!r:.60}"
-            raise InvalidArgument(message, argument="path")
+        given = vars(self)
+        for field in fields(self) if self.name == "own" else ():
+            if field.name in _OWN and given[field.name] is None:
+                message = f"{field.name} must be given where data are each client's own"
+                raise InvalidArgument(f"{message}, got none", argument=field.name)
+            if field.name not in (*_OWN, "name", "scaling") and given[field.name] != field.default:
+                message = f"{field.name} must be left out where data are each client's own"
+                raise InvalidArgument(f"{message}, got {given[field.name]!r}", argument=field.name)
         for name, (key, values) in _ONLY.items():
-            value = vars(self)[name]
-            if value is not None and vars(self)[key] not in values:
+            if given[name] is not None and given[key] not in values:
                 message = f"{name} must be left out unless {key} is {' or '.join(values)}"
-                raise InvalidArgument(f"{message}, got {value!r:.60}", argument=name)
+                raise InvalidArgument(f"{message}, got {given[name]!r:.60}", argument=name)
         if (self.clients is None) != (self.partition == "roles"):
             message = "clients must be given, except where the roles of the data are the clients"
             raise InvalidArgument(f"{message}, got {self.clients}", argument="clients")
@@ -163,36 +160,13 @@ class Data(Settings):
             message = "validation must be at least 1 where public is validation, got 0"
             raise InvalidArgument(message, argument="validation")
 
-    def _check_own(self) -> None:
-        for name in ("path", "clients", "each", "classes"):
-            if vars(self)[name] is None:
-                message = f"{name} must be given where data are each client's own"
-                raise InvalidArgument(f"{message}, got none", argument=name)
-        given = {"partition": "iid", "train": None, "validation": 0, "public": "none", "test": None}
-        for name, default in given.items():
-            if vars(self)[name] != default:
-                message = f"{name} must be left out where data are each client's own"
-                raise InvalidArgument(f"{message}, got {vars(self)[name]!r}", argument=name)
 
-
-def _named(role: str, name: str) -> DataParts:
-    """A set that was fetched or imported."""
+def _named(role: str, name: str, others: tuple[str, ...]) -> DataParts:
+    """A set that was fetched or imported, beside `others` that it might have been."""
     if name in imported.names():
         return imported.load(name)
-    others = PUBLIC if role == "public" else ("synth",)
     one_of(role, name, [*others, *sorted(sources.by_name()), *imported.names()])
     return sources.load(name)
-
-
-def _pieces(wanted: Data) -> DataParts:
-    given = {name: vars(wanted)[name] for name in _MADE_UP if vars(wanted)[name] is not None}
-    if wanted.name == "synth":
-        return synth(**given)
-    held = _named("data", wanted.name)
-    for name, value in given.items():
-        message = f"{name} must be left out unless name is synth, got {value!r:.60}"
-        raise InvalidArgument(message, argument=name)
-    return held
 
 
 SERVER = -1
@@ -210,10 +184,10 @@ def federate(
     """
     if wanted.name == "own":
         return _own(wanted, _clients(wanted.clients or 0, host, hosts), host, path)
-    whole_federation = _divided(wanted)
+    everyone = _divided(wanted)
     if host is None:
-        return whole_federation
-    return whole_federation.of_clients(_clients(len(whole_federation.clients), host, hosts))
+        return everyone
+    return everyone.of_clients(_clients(len(everyone.clients), host, hosts))
 
 
 def _clients(count: int, host: int | None, hosts: int) -> range:
@@ -234,7 +208,11 @@ def _own(wanted: Data, clients: range, host: int | None, path: str | None) -> Fe
 
 
 def _divided(wanted: Data) -> Federation:
-    held = _pieces(wanted)
+    made_up = {name: vars(wanted)[name] for name in _MADE_UP if vars(wanted)[name] is not None}
+    held = synth(**made_up) if wanted.name == "synth" else _named("data", wanted.name, ("synth",))
+    for name, value in made_up.items() if wanted.name != "synth" else ():
+        message = f"{name} must be left out unless name is synth, got {value!r:.60}"
+        raise InvalidArgument(message, argument=name)
     validation = wanted.validation
     size = len(held.train) - validation if wanted.train is None else wanted.train
     whole("train + validation", size + validation, 1, len(held.train))
@@ -245,14 +223,14 @@ def _divided(wanted: Data) -> Federation:
         rows = divide(train, wanted.least or 1, wanted.each)
     else:
         extra = {"iid": wanted.each, "shards": wanted.shards, "dirichlet": wanted.concentration}
-        given = [v for v in (extra[wanted.partition],) if v is not None]
-        rows = divide(train, wanted.clients, rng, *given)
+        option = [v for v in (extra[wanted.partition],) if v is not None]
+        rows = divide(train, wanted.clients, rng, *option)
     rest = held.train.part(slice(size, size + validation))
     public, test = None, held.test
     if wanted.public == "validation":
         public = rest
     elif wanted.public != "none":
-        server = _named("public", wanted.public)
+        server = _named("public", wanted.public, ("none", "validation"))
         public, test = server.train.part(rng.permutation(len(server.train))), server.test
     if wanted.test is not None:
         kept = np.linspace(0, len(test) - 1, min(wanted.test, len(test))).astype(np.int64)

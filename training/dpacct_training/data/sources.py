@@ -27,8 +27,8 @@ _PINNED = tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encod
 class PinnedPackage:
     """One package of a public registry, pinned by its hash.
 
-    `read` turns its bytes into x_train, y_train, x_test, y_test (and roles_train, roles_test), and
-    checks the hashes of what it takes out. `licence` is what the package says of itself.
+    `read` turns its bytes into x_train, y_train, x_test, y_test, and checks the hashes of what it takes
+    out. `licence` is what the package says of itself.
     """
 
     name: str
@@ -38,8 +38,6 @@ class PinnedPackage:
     classes: int
     licence: str
     read: Callable[[bytes], Arrays]
-    standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None
-    expand: Callable[[Arrays], Arrays] | None = None  # done at each loading: the result is large
     attributes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """The columns of x, [from, to), that hold a person's attributes."""
 
@@ -49,14 +47,10 @@ class PinnedPackage:
         return cache.folder() / f"{self.name}-{self.sha256[:12]}.npz"
 
 
-def pinned(
-    name: str, read: Callable[[bytes], Arrays], expand: Callable[[Arrays], Arrays] | None = None
-) -> PinnedPackage:
+def pinned(name: str, read: Callable[[bytes], Arrays]) -> PinnedPackage:
     """The source of this name, as sources.toml states it."""
     about = {key: value for key, value in _PINNED[name].items() if key != "files"}
-    if "standard" in about:
-        about["standard"] = tuple(map(tuple, about["standard"]))
-    return PinnedPackage(name=name, read=read, expand=expand, **about)
+    return PinnedPackage(name=name, read=read, **about)
 
 
 def files(name: str) -> dict[str, tuple[str, str]]:
@@ -70,10 +64,9 @@ def by_name() -> dict[str, PinnedPackage]:
     >>> sorted(by_name())[:5]
     ['adult', 'cifar10', 'fashion-mnist', 'mfeat', 'mnist']
     """
-    from dpacct_training.data import images, shakespeare, tables  # they make sources
+    from dpacct_training.data import images, tables  # they make sources
 
-    sources = (*images.SOURCES, *tables.SOURCES, shakespeare.SOURCE)
-    return {source.name: source for source in sources}
+    return {source.name: source for source in (*images.SOURCES, *tables.SOURCES)}
 
 
 def fetch(name: str, progress: cache.Progress | None = None) -> Path:
@@ -95,22 +88,14 @@ def load(name: str) -> DataParts:
         message = f"the data set {name} is not in the cache: run dpacct-train data fetch {name}"
         raise dp.InvalidArgument(message, argument="data")
     with np.load(source.path, allow_pickle=False) as held:
-        arrays = dict(held)
-    if source.expand is not None:
-        arrays = source.expand(arrays)
-    return pieces(name, arrays, source.classes, source.standard)
+        return pieces(name, dict(held), source.classes)
 
 
-def pieces(
-    name: str,
-    arrays: Arrays,
-    classes: int,
-    standard: tuple[tuple[float, ...], tuple[float, ...]] | None = None,
-) -> DataParts:
+def pieces(name: str, arrays: Arrays, classes: int) -> DataParts:
     """Training and test set out of arrays named x_train, y_train, x_test, y_test."""
 
     def dataset(part: str) -> Dataset:
         x, y = arrays[f"x_{part}"], arrays[f"y_{part}"].astype(np.int64)
-        return Dataset(name, x, y, classes, arrays.get(f"roles_{part}"), standard)
+        return Dataset(name, x, y, classes, arrays.get(f"roles_{part}"))
 
     return DataParts(dataset("train"), dataset("test"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dpacct import InvalidArgument
-from dpacct_training.accept import one_of, setting
 from dpacct_training.models.model import INWARD, Model
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from dpacct_training.noise import Noise
     from dpacct_training.site import Site
 
-LAYOUTS = ("input-fastest", "class-fastest")
 _SPAN = 256
 """Clients with more samples are trained in the space of weights."""
 _KEPT = 25_000_000
@@ -40,17 +38,12 @@ def fours(rows: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Linear(Model):
-    """Scores W x + b.
+    """Scores W x + b; W row by row, as PyTorch stores it, is the order in which smoothing smooths."""
 
-    `layout`: in which order the weights make a vector, which Laplacian smoothing smooths along:
-    "input-fastest" (one class after the other, as PyTorch stores W) or "class-fastest". Measured on
-    MNIST the first gains from smoothing, the second loses.
-    """
-
-    layout: str = setting("input-fastest", one_of, LAYOUTS)
-
-    name: ClassVar[str] = "linear"
-    stacks: ClassVar[bool] = True
+    @property
+    def name(self) -> str:
+        """The model's name in experiments and reports."""
+        return "linear"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,44 +58,20 @@ class Linear(Model):
         """Numbers in one sample."""
         return math.prod(self.inputs)
 
-    @property
-    def dimension(self) -> int:
-        """Weights and biases."""
-        return self.classes * (self.features + 1)
-
-    def modules(self) -> dict[str, torch.nn.Module]:
+    def module(self) -> torch.nn.Module:
         """One linear layer."""
-        return {"linear": torch.nn.Linear(self.features, self.classes)}
-
-    def apply(self, call: Any, x: Any) -> Any:
-        """W x + b."""
-        return call("linear", x.flatten(1))
+        linear = torch.nn.Linear(self.features, self.classes)
+        return torch.nn.Sequential(torch.nn.Flatten(), linear)
 
     def matrix(self, flat: Tensor) -> tuple[Tensor, Tensor]:
         """(W, b) as views into a flat vector, or into a row for each client."""
         split = self.classes * self.features
         w, b = flat[..., :split], flat[..., split:]
-        if self.layout == "input-fastest":
-            return w.reshape(*flat.shape[:-1], self.classes, self.features), b
-        return w.reshape(*flat.shape[:-1], self.features, self.classes).transpose(-1, -2), b
+        return w.reshape(*flat.shape[:-1], self.classes, self.features), b
 
     def row(self, w: Tensor, b: Tensor) -> Tensor:
         """Join what `matrix` takes apart: W (clients, classes, features) and b (clients, classes)."""
-        if self.layout == "class-fastest":
-            w = w.transpose(1, 2)
         return torch.cat([w.flatten(1), b], dim=1)
-
-    def scores(self, flat: Tensor, x: Tensor) -> Tensor:
-        """Evaluate `Model.scores` in either layout."""
-        w, b = self.matrix(flat)
-        return torch.nn.functional.linear(x.flatten(1), w, b)
-
-    def flattened(self, tensors: Iterable[Tensor]) -> NDArray[np.float64]:
-        """Evaluate `Model.flattened` in either layout."""
-        w, b = tensors
-        if self.layout == "class-fastest":
-            w = w.T
-        return super().flattened((w, b))
 
     # --- closed forms
 

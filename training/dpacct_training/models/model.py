@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -51,17 +51,19 @@ class Model(Settings, ABC):
     loss: str = setting("cross_entropy", one_of, LOSSES)
     device: str = setting("cpu", one_of, DEVICES)
 
-    name: ClassVar[str]
-    stacks: ClassVar[bool] = False
-    """True if training many clients in one tensor program pays (measured: not for convolutions)."""
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The model's name in experiments and reports."""
 
     @abstractmethod
-    def modules(self) -> dict[str, torch.nn.Module]:
-        """The torch modules, by name; their parameters, in order, are the flat vector."""
+    def module(self) -> torch.nn.Module:
+        """A fresh module; its parameters, in order, are the flat vector."""
 
-    def apply(self, call: Any, x: Any) -> Any:
-        """Class scores (samples, classes); `call(name, x)` runs the module of that name: "net" if alone."""
-        return call("net", x)
+    @property
+    def stacks(self) -> bool:
+        """Return whether training many clients in one tensor program pays."""
+        return False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -76,33 +78,29 @@ class Model(Settings, ABC):
         return torch.device(auto if self.device == "auto" else self.device)
 
     @cached_property
-    def _layout(self) -> tuple[dict[str, torch.nn.Module], list[tuple[str, str, torch.Size]]]:
-        with torch.device("meta"):  # shapes only: no memory, and no random number is used up
-            modules = self.modules()
-        shapes = [
-            (name, key, value.shape)
-            for name, module in modules.items()
-            for key, value in module.named_parameters()
-        ]
-        return modules, shapes
+    def net(self) -> torch.nn.Module:
+        """The module on its device; its own weights are never used."""
+        with torch.random.fork_rng():  # no random number of the caller's is used up
+            return self.module().to(self.place)
+
+    @cached_property
+    def shapes(self) -> dict[str, torch.Size]:
+        """The shape of each parameter, in order."""
+        return {name: value.shape for name, value in self.net.named_parameters()}
 
     @property
     def dimension(self) -> int:
         """The number of weights."""
-        return sum(math.prod(shape) for _, _, shape in self._layout[1])
+        return sum(map(math.prod, self.shapes.values()))
 
     def scores(self, flat: Tensor, x: Tensor) -> Tensor:
         """Class scores of the samples `x` under the weights `flat`, on the model's device."""
-        modules, shapes = self._layout
-        flat, x = flat.to(self.place), x.to(self.place)
-        parameters: dict[str, dict[str, Any]] = {}
-        pieces = torch.split(flat, [math.prod(shape) for _, _, shape in shapes])
-        for (name, key, shape), piece in zip(shapes, pieces, strict=True):
-            parameters.setdefault(name, {})[key] = piece.view(shape)
-        run = torch.func.functional_call
-        scores: Tensor = self.apply(
-            lambda name, z: run(modules[name], parameters.get(name, {}), (z,)), x
-        )
+        pieces = torch.split(flat.to(self.place), [math.prod(s) for s in self.shapes.values()])
+        parameters = {
+            name: piece.view(shape)
+            for (name, shape), piece in zip(self.shapes.items(), pieces, strict=True)
+        }
+        scores: Tensor = torch.func.functional_call(self.net, parameters, (x.to(self.place),))
         return scores
 
     def mean_loss(self, flat: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -115,12 +113,8 @@ class Model(Settings, ABC):
             return np.zeros(self.dimension)
         with torch.random.fork_rng():
             torch.manual_seed(int(generator.integers(2**63)))
-            fresh = self.modules()
-        return self.flattened(p for m in fresh.values() for p in m.parameters())
-
-    def flattened(self, tensors: Iterable[Tensor]) -> NDArray[np.float64]:
-        """Tensors in the order of the flat vector, as that vector."""
-        pieces = [t.detach().double().numpy().reshape(-1) for t in tensors]
+            fresh = self.module()
+        pieces = [value.detach().double().numpy().reshape(-1) for value in fresh.parameters()]
         return np.concatenate(pieces)
 
     # --- many clients at once: rows of weights
@@ -128,7 +122,7 @@ class Model(Settings, ABC):
     def gradient(self, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
         """(clients, d): of the mean loss of each client's batch x (clients, batch, ...)."""
         if self.stacks:
-            _ = self.dimension  # this lays the model out, which vmap may not
+            _ = self.shapes  # this lays the model out, which vmap may not
             x, y = x.to(self.place), y.to(self.place)
             stacked = torch.func.vmap(torch.func.grad(self.mean_loss))(w.to(self.place), x, y)
             return self.back(stacked)

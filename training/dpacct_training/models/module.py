@@ -1,19 +1,21 @@
-"""Any `torch.nn.Module`: what the function "package.module:function" returns for the keywords of [model]."""
+"""Any `torch.nn.Module`: a network by its name, or what "package.module:function" returns."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 
 from dpacct import InvalidArgument
 from dpacct_training.data.own import imported_function
 from dpacct_training.models.model import Model
+from dpacct_training.models.networks import NETWORKS
 
 _MIXES = (torch.nn.modules.batchnorm._BatchNorm,)
+_STACKS = (torch.nn.Sequential, torch.nn.Linear, torch.nn.ReLU, torch.nn.Flatten)
 
 
 @dataclass(frozen=True)
@@ -28,24 +30,40 @@ class Module(Model):
     function: str = ""
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
-    name: ClassVar[str] = "package.module:function"
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self._layout  # refuses what cannot be trained
+        _ = self.net  # refuses what cannot be trained
 
-    def modules(self) -> dict[str, torch.nn.Module]:
+    @property
+    def name(self) -> str:
+        """The network's name, or "package.module:function"."""
+        return self.function
+
+    @cached_property
+    def stacks(self) -> bool:
+        """Return whether gradients of many clients are one program; measured: convolutions lose by it."""
+        return all(isinstance(layer, _STACKS) for layer in self.net.modules())
+
+    def module(self) -> torch.nn.Module:
         """The module that the function returns."""
+        if self.function in NETWORKS:
+            return NETWORKS[self.function](self.inputs, self.classes, **self.keywords)
         module = imported_function(self.function, "model")(**self.keywords)
         if not isinstance(module, torch.nn.Module):
             message = f"{self.function} must return a torch.nn.Module"
             raise InvalidArgument(f"{message}, got a {type(module).__name__}", argument="model")
-        return {"net": module.eval()}
+        return module.eval()
 
     @cached_property
-    def _layout(self) -> tuple[dict[str, torch.nn.Module], list[tuple[str, str, torch.Size]]]:
-        """The module itself, with what it keeps besides its weights, on its device."""
-        module = self.modules()["net"]
+    def net(self) -> torch.nn.Module:
+        """The module, checked."""
+        try:
+            module = super().net
+            with torch.no_grad():
+                scores = module(torch.zeros(2, *self.inputs, device=self.place))
+        except (RuntimeError, ValueError, IndexError, TypeError) as error:
+            message = f"the model {self.function} must take samples of the shape {self.inputs}"
+            raise InvalidArgument(f"{message} ({error})"[:300], argument="model") from None
         for name, layer in module.named_modules():
             if isinstance(layer, _MIXES):
                 message = (
@@ -53,14 +71,10 @@ class Module(Model):
                 )
                 why = "which mixes the records of a batch; GroupNorm or LayerNorm do not"
                 raise InvalidArgument(f"{message}, {why}", argument="model")
-        with torch.no_grad():
-            scores = module(torch.zeros(2, *self.inputs))
         if not isinstance(scores, torch.Tensor) or scores.shape != (2, self.classes):
             shape = (
                 tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
             )
             message = f"the model must give {self.classes} scores for each sample of {self.inputs}"
             raise InvalidArgument(f"{message}, got {shape} for two", argument="model")
-        module = module.to(self.place)
-        shapes = [("net", name, value.shape) for name, value in module.named_parameters()]
-        return {"net": module}, shapes
+        return module

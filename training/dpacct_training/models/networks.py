@@ -1,40 +1,36 @@
-"""Networks: perceptron, convolutions, residual blocks, and the next character from the last eighty."""
+"""Networks by name: functions of a sample's shape and the classes that return a module."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar
 
 import torch
+from torch import Tensor, nn
 
-from dpacct import InvalidArgument
-from dpacct_training.accept import one_of, setting, whole, widths
-from dpacct_training.models.model import Model
+from dpacct_training.accept import one_of, whole, widths
+
+Shape = Sequence[int]
 
 
-@dataclass(frozen=True)
-class MLP(Model):
+def mlp(inputs: Shape, classes: int, hidden: Shape = (64,)) -> nn.Module:
     """ReLU between linear layers of the widths `hidden`."""
-
-    hidden: tuple[int, ...] = setting((64,), widths)
-
-    name: ClassVar[str] = "mlp"
-    stacks: ClassVar[bool] = True
-
-    def modules(self) -> dict[str, torch.nn.Module]:
-        """The layers."""
-        nn = torch.nn
-        sizes = (math.prod(self.inputs), *self.hidden, self.classes)
-        layers: list[torch.nn.Module] = [nn.Flatten()]
-        for width, following in pairwise(sizes):
-            layers += [nn.Linear(width, following), nn.ReLU()]
-        return {"net": nn.Sequential(*layers[:-1])}
+    layers: list[nn.Module] = [nn.Flatten()]
+    for width, following in pairwise((math.prod(inputs), *widths("hidden", hidden), classes)):
+        layers += [nn.Linear(width, following), nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
 
 
-@dataclass(frozen=True)
-class CNN(Model):
+def cnn(
+    inputs: Shape,
+    classes: int,
+    channels: Shape = (8, 16),
+    hidden: Shape = (64,),
+    kernel: int = 5,
+    padding: str = "same",
+    pool: Shape = (2, 2),
+) -> nn.Module:
     """Convolutions of `channels`, each pooled by its number in `pool` (1: not), then layers of `hidden`.
 
     Inputs are (channels, height, width). `padding`: "same" or "valid". The defaults are narrow, for one
@@ -50,54 +46,24 @@ class CNN(Model):
     Neither Zheng et al. 2021 nor Shi et al. 2023 prints the channels: these are those of the tutorials
     that they follow.
     """
-
-    channels: tuple[int, ...] = setting((8, 16), widths)
-    hidden: tuple[int, ...] = setting((64,), widths)
-    kernel: int = setting(5, whole, 1, 100)
-    padding: str = setting("same", one_of, ("same", "valid"))
-    pool: tuple[int, ...] = (2, 2)
-
-    name: ClassVar[str] = "cnn"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        widths("pool", self.pool, len(self.channels))
-        if len(self.inputs) != 3 or min(self._sides()) < 1:
-            least = "large enough for its convolutions and pools"
-            message = f"a cnn needs images {least}, got inputs of shape {self.inputs}"
-            raise InvalidArgument(message, argument="model")
-
-    def _sides(self) -> tuple[int, int]:
-        """Height and width after the last pool; below 1 where nothing is left."""
-        lost = 0 if self.padding == "same" else self.kernel - 1
-        height, width = self.inputs[1:]
-        for factor in self.pool:
-            height, width = (height - lost) // factor, (width - lost) // factor
-        return height, width
-
-    def modules(self) -> dict[str, torch.nn.Module]:
-        """The layers, one after the other."""
-        nn, (height, width) = torch.nn, self._sides()
-        layers: list[torch.nn.Module] = []
-        depth = self.inputs[0]
-        for following, factor in zip(self.channels, self.pool, strict=True):
-            layers += [nn.Conv2d(depth, following, self.kernel, padding=self.padding), nn.ReLU()]
-            layers += [nn.MaxPool2d(factor)] if factor > 1 else []
-            depth = following
-        layers.append(nn.Flatten())
-        size = depth * height * width
-        for following in self.hidden:
-            layers += [nn.Linear(size, following), nn.ReLU()]
-            size = following
-        return {"net": nn.Sequential(*layers, nn.Linear(size, self.classes))}
+    widths("pool", pool, len(widths("channels", channels)))
+    whole("kernel", kernel, 1, 100)
+    one_of("padding", padding, ("same", "valid"))
+    layers, depth = nn.Sequential(), inputs[0]
+    for following, factor in zip(channels, pool, strict=True):
+        layers.append(nn.Conv2d(depth, following, kernel, padding=padding)).append(nn.ReLU())
+        if factor > 1:
+            layers.append(nn.MaxPool2d(factor))
+        depth = following
+    left = layers(torch.zeros(1, *inputs)).shape[1:]
+    return layers.append(mlp(left, classes, hidden))
 
 
-class Block(torch.nn.Module):
+class Block(nn.Module):
     """Two 3 x 3 convolutions beside a shortcut (He et al. 2016, Figure 2)."""
 
     def __init__(self, depth: int, width: int, stride: int, groups: int) -> None:
         super().__init__()
-        nn = torch.nn
         self.inner = nn.Sequential(
             nn.Conv2d(depth, width, 3, stride, padding=1, bias=False),
             nn.GroupNorm(groups, width),
@@ -105,87 +71,63 @@ class Block(torch.nn.Module):
             nn.Conv2d(width, width, 3, padding=1, bias=False),
             nn.GroupNorm(groups, width),
         )
-        self.shortcut: torch.nn.Module = nn.Identity()
+        self.shortcut: nn.Module = nn.Identity()
         if stride > 1 or depth != width:
             self.shortcut = nn.Sequential(
                 nn.Conv2d(depth, width, 1, stride, bias=False), nn.GroupNorm(groups, width)
             )
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x: Tensor) -> Tensor:
         """relu(inner(x) + shortcut(x))."""
         return torch.relu(self.inner(x) + self.shortcut(x))
 
 
-@dataclass(frozen=True)
-class ResNet(Model):
+def resnet(
+    inputs: Shape, classes: int, width: int = 8, blocks: Shape = (2, 2, 2, 2), groups: int = 2
+) -> nn.Module:
     """Stages of `blocks`, each twice as wide as the one before, from `width` on; for 32 x 32 images.
 
     Width 64 and blocks (2, 2, 2, 2) are ResNet-18 for CIFAR, with 11,173,962 weights for ten classes;
     the default width is for one core. `groups` must divide the width.
     """
-
-    width: int = setting(8, whole, 1, 10**4)
-    blocks: tuple[int, ...] = setting((2, 2, 2, 2), widths)
-    groups: int = setting(2, whole, 1)
-
-    name: ClassVar[str] = "resnet"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.width % self.groups:
-            message = f"groups must divide width {self.width}, got {self.groups}"
-            raise InvalidArgument(message, argument="groups")
-        if len(self.inputs) != 3:
-            message = f"a resnet needs images, got inputs of shape {self.inputs}"
-            raise InvalidArgument(message, argument="model")
-
-    def modules(self) -> dict[str, torch.nn.Module]:
-        """Stem, stages, mean over the image, linear layer."""
-        nn, width = torch.nn, self.width
-        layers: list[torch.nn.Module] = [
-            nn.Conv2d(self.inputs[0], width, 3, padding=1, bias=False),
-            nn.GroupNorm(self.groups, width),
-            nn.ReLU(),
-        ]
-        depth = width
-        for stage, count in enumerate(self.blocks):
-            for place in range(count):
-                stride = 2 if stage and not place else 1
-                layers.append(Block(depth, width << stage, stride, self.groups))
-                depth = width << stage
-        layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(depth, self.classes)]
-        return {"net": nn.Sequential(*layers)}
+    depth = whole("width", width, 1, 10**4)
+    stem = nn.Conv2d(inputs[0], width, 3, padding=1, bias=False)
+    layers = nn.Sequential(stem, nn.GroupNorm(whole("groups", groups, 1), width), nn.ReLU())
+    for stage, count in enumerate(widths("blocks", blocks)):
+        for place in range(count):
+            stride = 2 if stage and not place else 1
+            layers.append(Block(depth, width << stage, stride, groups))
+            depth = width << stage
+    return layers.extend([nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(depth, classes)])
 
 
-@dataclass(frozen=True)
-class LSTM(Model):
-    """Embedding, stacked LSTM, linear layer on the last state; inputs are (length,) character codes.
+class NextCharacter(nn.Module):
+    """Embedding, stacked LSTM, linear layer on the last state; inputs are (length,) character codes."""
 
-    Liang et al. 2020: embedding 8, two layers of 256. `classes` is the size of the alphabet.
-    """
+    def __init__(self, classes: int, embedding: int, hidden: int, layers: int) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(classes, embedding)
+        self.lstm = nn.LSTM(embedding, hidden, layers, batch_first=True)
+        self.linear = nn.Linear(hidden, classes)
 
-    embedding: int = setting(8, whole, 1, 10**6)
-    hidden: int = setting(256, whole, 1, 10**6)
-    layers: int = setting(2, whole, 1, 10**6)
+    def forward(self, x: Tensor) -> Tensor:
+        """Scores by the state after the last character."""
+        states, _ = self.lstm(self.embedding(x.long()))
+        scores: Tensor = self.linear(states[:, -1])
+        return scores
 
-    name: ClassVar[str] = "lstm"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.inputs) != 1:
-            message = f"an lstm needs sequences of codes, got inputs of shape {self.inputs}"
-            raise InvalidArgument(message, argument="model")
+def lstm(
+    inputs: Shape, classes: int, embedding: int = 8, hidden: int = 256, layers: int = 2
+) -> nn.Module:
+    """The next character; the defaults are Liang et al. 2020's. `classes` is the size of the alphabet."""
+    sizes = widths("embedding, hidden, layers", [embedding, hidden, layers])
+    return NextCharacter(classes, *sizes)
 
-    def modules(self) -> dict[str, torch.nn.Module]:
-        """Three modules, one after the other."""
-        nn = torch.nn
-        return {
-            "embedding": nn.Embedding(self.classes, self.embedding),
-            "lstm": nn.LSTM(self.embedding, self.hidden, self.layers, batch_first=True),
-            "linear": nn.Linear(self.hidden, self.classes),
-        }
 
-    def apply(self, call: Any, x: Any) -> Any:
-        """The state after the last character decides."""
-        states, _ = call("lstm", call("embedding", x.long()))
-        return call("linear", states[:, -1])
+NETWORKS: dict[str, Callable[..., nn.Module]] = {
+    "cnn": cnn,
+    "lstm": lstm,
+    "mlp": mlp,
+    "resnet": resnet,
+}

@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -27,7 +23,7 @@ from dpacct_training.extras import required
 from dpacct_training.keys import ELSEWHERE, Child, Keys
 from dpacct_training.noise import Meters, NoiseMeter
 from dpacct_training.plan import Plan
-from dpacct_training.site import JUDGE, Host, Reply, Task
+from dpacct_training.site import Host, Reply, Task
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, EOFError)
 """The errors of reading a record that another program may have written."""
@@ -53,7 +49,6 @@ def from_task(task: Task) -> RecordDict:
     keys = [task.keys[client].key for client in task.clients if task.keys]
     return packed(
         task.sent,
-        kind=task.kind,
         mark=task.mark,
         round=task.round,
         run=task.run,
@@ -70,7 +65,7 @@ def to_task(record: RecordDict, memory: Callable[[str, int, int], Arrays]) -> Ta
     round, run = int(words["round"]), str(words["run"])
     kept = {client: memory(run, client, round) for client in clients}
     recalled = {client: arrays for client, arrays in kept.items() if arrays}
-    return Task(str(words["kind"]), str(words["mark"]), round, clients, sent, keys, recalled, run)
+    return Task(str(words["mark"]), round, clients, sent, keys, recalled, run)
 
 
 def from_reply(reply: Reply, task: Task) -> RecordDict:
@@ -105,20 +100,19 @@ def to_reply(record: RecordDict, task: Task) -> Reply:
 _log = logging.getLogger(__name__)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answered (client INT, run TEXT, round INT, digest TEXT,
-    kind TEXT, PRIMARY KEY (client, run, round, kind));
+    PRIMARY KEY (client, run, round));
 CREATE TABLE IF NOT EXISTS memory (client INT, run TEXT, round INT, arrays BLOB,
     PRIMARY KEY (client, run, round));
 """
-_ANSWERED = "SELECT digest FROM answered WHERE client = ? AND run = ? AND round = ? AND kind = ?"
-_NOTE = "INSERT OR IGNORE INTO answered (client, run, round, kind, digest) VALUES (?, ?, ?, ?, ?)"
-_ROUNDS = "SELECT COUNT(*) FROM answered WHERE client = ? AND kind = 'train'"
+_ANSWERED = "SELECT digest FROM answered WHERE client = ? AND run = ? AND round = ?"
+_NOTE = "INSERT OR IGNORE INTO answered (client, run, round, digest) VALUES (?, ?, ?, ?)"
+_ROUNDS = "SELECT COUNT(*) FROM answered WHERE client = ?"
 _RECALL = "SELECT arrays FROM memory WHERE client = ? AND run = ? AND round < ? ORDER BY round DESC"
 _REMEMBER = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?)"
 _LAST = "SELECT MAX(round) FROM memory WHERE client = ? AND run = ? AND round < ?"
 _FORGET = "DELETE FROM memory WHERE client = ? AND run = ? AND round < ?"
 OTHER_TASK = "another task of this round was answered"
 BUDGET = "budget"
-UNTOLD = "an unprotected accuracy is not told"
 
 
 class Disk:
@@ -143,7 +137,7 @@ class Disk:
         """Return why a task is not answered, in a fixed word; else "", after noting that it is."""
         with self._base:  # all of its clients or none, on the disk before any of them works
             self._base.execute("BEGIN IMMEDIATE")
-            asked = [(client, task.run, task.round, task.kind) for client in task.clients]
+            asked = [(client, task.run, task.round) for client in task.clients]
             for question in asked:
                 answered = self._base.execute(_ANSWERED, question).fetchone()
                 if answered is None and self._spent(question[0], plan):
@@ -202,29 +196,8 @@ class HostNode:
     def _reply(self, task: Task) -> Reply:
         if task.mark != self.host.plan.mark:
             return Reply(task.clients, {}, refused="another plan")
-        if task.kind == JUDGE:  # of raw data, and in no account: in rehearsals only
-            return self.host.answer(task) if task.keys else Reply(task.clients, {}, refused=UNTOLD)
         refused = self.disk.refusal(task, self.host.plan)
         return Reply(task.clients, {}, refused=refused) if refused else self.host.answer(task)
-
-
-@contextmanager
-def _within(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` where the block lasts longer: a node that hangs would miss all rounds."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's; there is one wherever Flower starts a process
-        return
-
-    def late(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"no answer within {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def client_app(begin: Callable[[Context], HostNode]) -> ClientApp:
@@ -241,8 +214,7 @@ def client_app(begin: Callable[[Context], HostNode]) -> ClientApp:
         """Tell the host's number, its key's public name, and whether it can take part."""
         number, name, unfit = int(context.node_config["partition-id"]), "", ""
         try:
-            with _within(message.metadata.ttl):
-                name = node(context).name
+            name = node(context).name
         except InvalidArgument as error:  # told by its argument: a sentence could tell of the data
             _log.exception("a node cannot take part")
             unfit = error.argument or "settings"
@@ -254,8 +226,7 @@ def client_app(begin: Callable[[Context], HostNode]) -> ClientApp:
 
     def train(message: Message, context: Context) -> Message:
         try:
-            with _within(message.metadata.ttl):
-                answer = node(context).answer(message.content)
+            answer = node(context).answer(message.content)
         except Exception:
             _log.exception("a node failed")
             answer = packed({}, clients=[-1], refused="failed", digest="")

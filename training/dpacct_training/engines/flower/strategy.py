@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,13 +56,13 @@ class _Weights(Model):
     values: np.ndarray[Any, np.dtype[np.float64]] = field(
         default_factory=lambda: np.zeros(0), compare=False
     )
-    name: ClassVar[str] = "weights"
 
-    def modules(self) -> dict[str, torch.nn.Module]:
-        return {"weights": torch.nn.Linear(self.values.size, 1, bias=False)}
+    @property
+    def name(self) -> str:
+        return "weights"
 
-    def apply(self, call: Any, x: Any) -> Any:
-        return call("weights", x)
+    def module(self) -> torch.nn.Module:
+        return torch.nn.Linear(self.values.size, 1, bias=False)
 
     def initial(self, generator: np.random.Generator) -> np.ndarray[Any, np.dtype[np.float64]]:
         return self.values
