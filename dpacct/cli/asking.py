@@ -39,7 +39,7 @@ ANSWERING = OptionGroup(
     ),
     shared=True,
 )
-PROVING = OptionGroup(
+PROOF = OptionGroup(
     "Output",
     (
         option("--digits N", f"prove this many digits; default {DIGITS}", PROOF_DIGITS),
@@ -47,10 +47,11 @@ PROVING = OptionGroup(
             "--certificate FILE",
             "prove the answer and write the proof as JSON; dpacct verify checks it",
         ),
-        option("--save FILE", "write the plan as a file, for compose and report"),
     ),
     shared=True,
 )
+SAVE = option("--save FILE", "write the plan as a file, for compose and report")
+PROVING = OptionGroup("Output", (*PROOF.options, SAVE), shared=True)
 
 
 def how(line: CommandLine) -> dict[str, Any]:

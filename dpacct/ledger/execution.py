@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 from dpacct.declare.domain import Integer, Real
 from dpacct.declare.number import shown
@@ -100,90 +101,100 @@ class Execution:
 
     def _steps(self, accounted: int) -> Assumption:
         comparison = f"{self.steps} ran, {accounted} were accounted"
-        return _check("no more steps ran than were accounted", comparison, self.steps <= accounted)
+        claim = Check("steps", "no more steps ran than were accounted")
+        return claim.found(comparison, self.steps <= accounted)
 
     def _coins(self, sampler: Sampler | None) -> Assumption:
         """Poisson samples vary in size, fixed ones do not: a shuffled epoch is neither."""
         if isinstance(sampler, WithoutReplacement):
             return self._fixed()
-        text = "each unit was sampled by its own coin"
+        claim = Check("sampling.draw", "each unit was sampled by its own coin")
         if not isinstance(sampler, Poisson):
-            return _unknown(text, "the plan is not one kind of Poisson-sampled step")
+            return claim.open("the plan is not one kind of Poisson-sampled step")
         if self.sampling not in (None, "poisson"):
-            return _check(text, f"the program samples by {self.sampling}", False)
+            return claim.found(f"the program samples by {self.sampling}", False)
         sizes = self.batch_sizes
         if not sizes or self.population is None:
             if self.sampling:
-                return _check(text, "the program samples so", True)
-            return _unknown(text, "batch_sizes and population were not measured")
+                return claim.found("the program samples so", True)
+            return claim.open("batch_sizes and population were not measured")
         chance = steadiness(sizes, self.population, float(sampler.rate))
         evidence = (
             f"sizes from {min(sizes)} to {max(sizes)}; coins are so steady with chance {chance:.1e}"
         )
-        return _check(text, evidence, chance > CHANCE)
+        return claim.found(evidence, chance > CHANCE)
 
     def _fixed(self) -> Assumption:
-        text = "every sample was a fresh subset of one size"
+        claim = Check("sampling.draw", "every sample was a fresh subset of one size")
         if self.sampling not in (None, "uniform"):
-            return _check(text, f"the program samples by {self.sampling}", False)
+            return claim.found(f"the program samples by {self.sampling}", False)
         sizes = self.batch_sizes
         if not sizes:
-            return _unknown(text, "batch_sizes were not measured")
-        return _check(text, f"sizes from {min(sizes)} to {max(sizes)}", len(set(sizes)) == 1)
+            return claim.open("batch_sizes were not measured")
+        return claim.found(f"sizes from {min(sizes)} to {max(sizes)}", len(set(sizes)) == 1)
 
     def _rate(self, sampler: Sampler | None) -> Assumption:
-        text = "the sampling rate was at most the accounted one"
+        claim = Check("sampling.rate", "the sampling rate was at most the accounted one")
         if sampler is None:
-            return _unknown(text, "the plan does not have one rate")
+            return claim.open("the plan does not have one rate")
         if self.rate is not None:
             comparison = f"{self.rate:.6g} is set, {float(sampler.rate):.6g} was accounted"
             # a rate is a quotient of two counts, rounded once or twice on its way
-            return _check(text, comparison, self.rate <= float(sampler.rate) * (1 + 1e-9))
+            return claim.found(comparison, self.rate <= float(sampler.rate) * (1 + 1e-9))
         if not self.batch_sizes or not self.population:
-            return _unknown(text, "batch_sizes and population were not measured")
+            return claim.open("batch_sizes and population were not measured")
         rate, trials = float(sampler.rate), self.population * len(self.batch_sizes)
         seen = sum(self.batch_sizes) / trials
         comparison = f"{seen:.6g} was seen, {rate:.6g} was accounted"
         if isinstance(sampler, WithoutReplacement):
-            return _check(text, comparison, max(self.batch_sizes) <= sampler.rate * self.population)
+            return claim.found(comparison, max(self.batch_sizes) <= sampler.rate * self.population)
         chance = excess(seen, rate, trials)
         if rate < seen and chance > CHANCE:
             comparison += ", a difference within chance"
-        return _check(text, comparison, chance > CHANCE)
+        return claim.found(comparison, chance > CHANCE)
 
     def _noise(self, mechanism: Leaf | None, factor: int) -> Assumption:
-        text = "the noise was at least the accounted one"
+        claim = Check("noise.size", "the noise was at least the accounted one")
         accounted = None if mechanism is None else _noise(mechanism, factor)
         if isinstance(mechanism, Laplace):
             accounted = mechanism.noise_multiplier if mechanism.b is None else mechanism.b * factor
         if accounted is None or self.noise_multiplier is None:
-            return _unknown(text, "noise_multiplier was not measured, or the plan has several")
+            return claim.open("noise_multiplier was not measured, or the plan has several")
         comparison = f"{self.noise_multiplier:.6g} was added, {float(accounted):.6g} was accounted"
         # What is set in a program went through a double or two: the last digits are not a breach.
         enough = self.noise_multiplier >= float(accounted) * (1 - 1e-12)
-        return _check(text, comparison, enough)
+        return claim.found(comparison, enough)
 
     def _draws(self) -> Assumption:
-        text = "noise was drawn once per step, not once per micro-batch"
+        claim = Check("noise.draws", "noise was drawn once per step, not once per micro-batch")
         if self.noise_draws is None:
-            return _unknown(text, "noise_draws were not counted")
+            return claim.open("noise_draws were not counted")
         count = f"{self.noise_draws} draws in {self.steps} steps"
-        return _check(text, count, self.noise_draws == self.steps)
+        return claim.found(count, self.noise_draws == self.steps)
 
     def _weights(self) -> Assumption:
-        text = "no weight raised a unit's contribution above its clip"
+        claim = Check(
+            "sensitivity.weights", "no weight raised a unit's contribution above its clip"
+        )
         if self.weights is None:
-            return _unknown(text, "weights were not measured")
+            return claim.open("weights were not measured")
         most = max((abs(weight) for weight in self.weights), default=0.0)
-        return _check(text, f"the largest weight was {most:.6g}", most <= 1)
+        return claim.found(f"the largest weight was {most:.6g}", most <= 1)
 
 
-def _check(text: str, evidence: str, fine: bool) -> Assumption:
-    return Assumption(text, f"checked: {evidence}", _HELD if fine else _VIOLATED)
+class Check(NamedTuple):
+    """One check of what ran: the assumption that it is about, a point, and the part; and what is claimed."""
 
+    id: str
+    text: str
 
-def _unknown(text: str, why: str) -> Assumption:
-    return Assumption(text, why, _UNKNOWN)
+    def found(self, evidence: str, fine: bool) -> Assumption:
+        """The claim, held or violated."""
+        return Assumption(self.text, f"checked: {evidence}", _HELD if fine else _VIOLATED, self.id)
+
+    def open(self, why: str) -> Assumption:
+        """The claim, of which nothing is known."""
+        return Assumption(self.text, why, _UNKNOWN, self.id)
 
 
 def _shape(leaves: Iterable[tuple[Leaf, int]]) -> tuple[Sampler | None, Leaf | None]:

@@ -186,11 +186,11 @@ class Ledger(LedgerQuestions):
                     charges = state.charges.after(self._nodes[plan])
                     after[state, plan] = State(state.rule, charges)
                 self._states[name] = after[state, plan]
-        for text, source, status in news.checks:
+        for text, source, status, id in news.checks:
             # the last result of each check, but a violation is never undone
             earlier = self._checks.get(text)
             if earlier is None or earlier.status is not AssumptionStatus.VIOLATED:
-                self._checks[text] = Assumption(text, source, AssumptionStatus.parse(status))
+                self._checks[text] = Assumption(text, source, AssumptionStatus.parse(status), id)
 
     def _rule(self, text: str) -> BudgetRule:
         fields = json.loads(text)
@@ -478,7 +478,9 @@ class Ledger(LedgerQuestions):
         """
         with self._session(write=True):
             checks = ran.compare(self.plan, self.budget.adjacency)
-            self._append("observed", checks=[[c.text, c.source, str(c.status)] for c in checks])
+            self._append(
+                "observed", checks=[[c.text, c.source, str(c.status), c.id] for c in checks]
+            )
         return checks
 
     def checks(self) -> tuple[Assumption, ...]:

@@ -71,12 +71,14 @@ class News:
     accounts: list[tuple[str, str, int]] = field(default_factory=list)
     charges: list[tuple[int, str, str, str, int]] = field(default_factory=list)
     outcomes: list[tuple[int, str, int]] = field(default_factory=list)
-    checks: list[tuple[str, str, str]] = field(default_factory=list)
+    checks: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def add(self, entry: Entry) -> None:
         """Add one entry, and the rows that follow from it."""
         n = self.n = entry["n"]
-        self.checks += [(text, source, status) for text, source, status in entry.get("checks", ())]
+        self.checks += [
+            (text, source, status, id) for text, source, status, id in entry.get("checks", ())
+        ]
         self.plans += [(plan_id(text), text, n) for text in entry.get("plans", ())]
         for rule, names in entry.get("accounts", ()):
             self.accounts += [(name, rule, n) for name in names]

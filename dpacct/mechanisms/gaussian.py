@@ -59,6 +59,11 @@ class _Normal(Mechanism):
         per_sensitivity, per_clip = (size**2 * part for part in self.precision())
         return GaussianStatistic(per_sensitivity=per_sensitivity, per_clip=per_clip)
 
+    def weighted(self, factor: int) -> Leaf:
+        """A unit that moves the mean by `factor` times the sensitivity."""
+        heavier = self.grouped(factor)
+        return heavier.fused(((heavier, 1),)) or heavier
+
     def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
         """Gaussian releases of one sample are one: the weighted mean is a sufficient statistic.
 

@@ -54,6 +54,12 @@ class Laplace(Mechanism, kind="laplace"):
         assert self.noise_multiplier is not None
         return self.noise_multiplier / adjacency.clip_factor
 
+    def weighted(self, factor: int) -> Laplace:
+        """The scale is that many times less of the sensitivity."""
+        if self.b is not None:
+            return Laplace(b=self.b / factor)
+        return Laplace(noise_multiplier=(self.noise_multiplier or 0) / factor, clip=self.clip)
+
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction:
         """Sensitivity / scale."""
         return 1 / self.b_under(adjacency)

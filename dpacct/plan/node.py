@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, overload
@@ -207,6 +207,28 @@ class Node(ABC):
     def unit(self) -> Unit:
         """The unit of the plan, as declared with `under`; a record unless declared."""
         return self.facts.unit or Unit.RECORD
+
+    def unsampled(self) -> Node:
+        """The plan where nothing is left out of any sample, for what if; raises `Unsupported`.
+
+        >>> import dpacct as dp
+        >>> (dp.Poisson("0.1")(dp.Laplace(b=3)) * 5).unsampled()
+        Laplace(b=3) * 5
+        """
+        return self._of((leaf.unsampled(), n) for leaf, n in self.releases())
+
+    def weighted(self, factor: int) -> Node:
+        """The plan for units with `factor` times the sensitivity; raises `Unsupported`.
+
+        >>> import dpacct as dp
+        >>> (dp.Laplace(b=3) * 5).weighted(2)
+        Laplace(b=3/2) * 5
+        """
+        return self._of((leaf.weighted(factor), n) for leaf, n in self.releases())
+
+    def _of(self, parts: Iterable[tuple[Node, int]]) -> Node:
+        whole: Node = sum(part * n for part, n in parts)  # type: ignore[assignment]
+        return whole.under(self.facts.declared, unit=self.facts.unit or "")
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The assumptions of an answer about this plan."""
@@ -503,6 +525,14 @@ class Leaf(Node):
     def grouped(self, size: int) -> Leaf | None:
         """This release for a group of `size` units; None if unknown."""
         return None
+
+    def unsampled(self) -> Node:
+        """The release itself; what is sampled says otherwise."""
+        return self
+
+    def weighted(self, factor: int) -> Leaf:
+        """This release for a unit with `factor` times the sensitivity."""
+        raise Unsupported(f"{self.kind} has no scale to divide", argument="plan")
 
     def fused(self, releases: tuple[tuple[Leaf, int], ...]) -> Leaf | None:
         """One leaf worth all of `releases` (this being the first) together, None if unknown."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dpacct.answer import Answer
 from dpacct.answer.answer import is_bound
-from dpacct.declare.number import exact, text, up
+from dpacct.declare.number import up
 from dpacct.errors import DpacctError, NotCertified, Unreachable, Unsupported
 from dpacct.report.sources import CitedSource, of_answer, of_theorem, source
 
@@ -122,17 +122,17 @@ def effects(answer: Answer, delta: Fraction, *, quick: bool) -> dict[str, str]:
     plan = answer.tree
     if plan is None or float(answer) > VAST:
         return effect_of
-    bare = _epsilon(unsampled(plan), delta)
+    bare = _epsilon(plan, plan.unsampled, delta)
     if bare:
         consequence = f"there is no amplification by sampling, and epsilon is {bare}"
         effect_of["sampling"] = consequence
         effect_of["secret-sample"] = f"{consequence} against whoever knows the sample"
-    double = _epsilon(weighted(plan), delta)
+    double = _epsilon(plan, lambda: plan.weighted(2), delta)
     if double:
         effect_of["sensitivity"] = (
             f"for a unit that weighs twice the sensitivity epsilon is {double}"
         )
-    twice = _epsilon(plan * 2, delta) if quick else ""
+    twice = _epsilon(plan, lambda: plan * 2, delta) if quick else ""
     if twice:
         effect_of["steps"] = (
             f"every further release adds to epsilon; twice the plan has epsilon {twice}"
@@ -140,12 +140,13 @@ def effects(answer: Answer, delta: Fraction, *, quick: bool) -> dict[str, str]:
     return effect_of
 
 
-def _epsilon(plan: Node | None, delta: Fraction) -> str:
-    """Words for an upper bound of epsilon; "" where it is unknown."""
-    if plan is None:
-        return ""
+def _epsilon(plan: Node, other: Callable[[], Node], delta: Fraction) -> str:
+    """Words for an upper bound of the other plan's epsilon; "" where it is unknown, or the same plan."""
     try:
-        answer = plan.epsilon(delta=delta, method="exact")
+        changed = other()
+        if changed.equivalent(plan):
+            return ""
+        answer = changed.epsilon(delta=delta, method="exact")
     except _FAILURES:
         return ""
     return f"at most {up(float(answer), 4)}" if is_bound(answer) else ""
@@ -181,58 +182,3 @@ def versions(answer: Answer) -> dict[str, str]:
     installed = {"dpacct": metadata.version("dpacct"), "python": platform.python_version()}
     used = _LIBRARIES if answer.method == "certified" else _LIBRARIES[:-1]
     return installed | {name: metadata.version(name) for name in used}
-
-
-Saved = dict[str, Any]
-_SAMPLERS = ("poisson", "without-replacement")
-# What the noise is divided by when a unit weighs twice as much.
-_SCALES = {"gaussian": ("sigma", "noise_multiplier"), "laplace": ("b", "noise_multiplier")}
-
-
-def unsampled(plan: Node) -> Node | None:
-    """The plan without its sampling; None where it samples nothing, or has no such form.
-
-    >>> import dpacct as dp
-    >>> unsampled(dp.Poisson("0.1")(dp.Laplace(b=3)) * 5)
-    Laplace(b=3) * 5
-    """
-    return _changed(plan, lambda saved: saved["of"] if saved["node"] in _SAMPLERS else saved)
-
-
-def weighted(plan: Node, factor: int = 2) -> Node | None:
-    """The plan for units with `factor` times the sensitivity; None if it cannot be expressed.
-
-    >>> import dpacct as dp
-    >>> weighted(dp.Gaussian(sigma=3) * 5)
-    Gaussian(sigma=1.5) * 5
-    """
-
-    def heavier(saved: Saved) -> Saved:
-        if "of" in saved or "parts" in saved:
-            return saved
-        scales = {n: exact(saved[n]) for n in _SCALES.get(saved["node"], ()) if n in saved}
-        if not scales or None in scales.values():
-            raise Unsupported(f"{saved['node']} has no scale to divide", argument="plan")
-        return saved | {name: text(scale / factor) for name, scale in scales.items() if scale}
-
-    return _changed(plan, heavier)
-
-
-def _changed(plan: Node, change: Callable[[Saved], Saved]) -> Node | None:
-    """The plan of the saved form in which every node was changed, the innermost first."""
-    from dpacct.plan.node import from_dict
-
-    def walk(saved: Mapping[str, Any]) -> Saved:
-        node = dict(saved)
-        if isinstance(node.get("of"), Mapping):
-            node["of"] = walk(node["of"])
-        if isinstance(node.get("parts"), list):
-            node["parts"] = [walk(part) for part in node["parts"]]
-        return change(node)
-
-    try:
-        before = plan.to_dict()
-        other = from_dict({"schema": before["schema"], **walk(before)})
-    except DpacctError:
-        return None
-    return None if other == plan else other

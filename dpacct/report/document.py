@@ -1,4 +1,4 @@
-"""A document of sections: made once, written as text, Markdown or HTML."""
+"""A document of sections: made once, written by a template as text, Markdown, HTML or LaTeX."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from dpacct.bibliography import latex
 from dpacct.display import aligned
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
     from dpacct.plan.words import WordTree
+    from dpacct.report.plots.chart import Chart
 
 NO_GUARANTEE = "not a guarantee"
 """The beginning of a cell that excludes its row from what is claimed."""
@@ -25,6 +27,32 @@ _SIGNS = {"held": "✓", "declared": "•", "unknown": "?", "violated": "✗"}
 # What would begin markup in the middle of a text; the rest of ASCII punctuation is harmless there.
 _MARKUP = re.compile(r"([\\`*_\[\]<>|$])")
 _LEADING = re.compile(r"^(\s*)([#+-]|\d+[.)])(?=\s)")
+# Numbers as programs print them: a pair such as (8, 1e-5), or one with a power of ten.
+_NUMBERS = re.compile(r"\((\d[\d.e-]*), (\d[\d.e-]*)\)|(?<![\w.])\d+(?:\.\d+)?e-?\d+(?![\w.])")
+_IN_TEX = dict(
+    zip(
+        "≤εδσαβ²’“”—–\\{}<>|^~\u00a0\t\n",
+        (
+            *(r"$\leq$", r"$\varepsilon$", r"$\delta$", r"$\sigma$", r"$\alpha$", r"$\beta$"),
+            *(
+                r"$^2$",
+                "'",
+                "``",
+                "''",
+                "---",
+                "--",
+                r"\textbackslash{}",
+                r"\{",
+                r"\}",
+                "$<$",
+                "$>$",
+                "$|$",
+            ),
+            *(r"\^{}", r"$\sim$", "~", " ", " "),
+        ),
+        strict=True,
+    )
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +65,11 @@ class ReportSection:
         head: the heads of a table's columns.
         rows: the table's cells, as text.
         items: a list.
-        pictures: (a complete SVG element, what it shows in words) of each.
+        pictures: (a chart, or a complete SVG element; what it shows in words) of each.
         tree: what is drawn as a tree.
         code: lines to be kept as they are.
         marks: columns of the table whose cells are one word of status each.
+        cites: the keys of the works that each row of the table cites; `items` then lists these works.
 
     >>> ReportSection(title="Result", paragraphs=("Test accuracy 83 %.",)).title
     'Result'
@@ -51,10 +80,11 @@ class ReportSection:
     head: tuple[str, ...] = ()
     rows: tuple[tuple[str, ...], ...] = ()
     items: tuple[str, ...] = ()
-    pictures: tuple[tuple[str, str], ...] = ()
+    pictures: tuple[tuple[Chart | str, str], ...] = ()
     tree: WordTree | None = None
     code: str = ""
     marks: tuple[str, ...] = ()
+    cites: tuple[tuple[str, ...], ...] = ()
 
     @property
     def in_words(self) -> bool:
@@ -65,6 +95,8 @@ class ReportSection:
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReportDocument:
     """A title, warnings above everything, a leading sentence, facts at a glance, and sections.
+
+    `cites` are the keys of what the sentence rests on, `works` all that is cited: (key, reference).
 
     >>> document = ReportDocument(title="Run 1", lead="It ran.", sections=())
     >>> print(document.to_markdown())
@@ -79,63 +111,62 @@ class ReportDocument:
     warnings: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     sections: tuple[ReportSection, ...] = ()
+    cites: tuple[str, ...] = ()
+    works: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
         return f"<ReportDocument {self.title!r}: {len(self.sections)} sections>"
 
     def to_text(self) -> str:
         """Plain text of 100 columns, without pictures."""
-        parts = [self.title.upper() if self.title else ""]
-        parts += [_wrapped(f"WARNING: {warning}") for warning in self.warnings]
-        parts += [_wrapped(self.lead)] if self.lead else []
-        if self.facts:
-            width = max(len(name) for name, _ in self.facts)
-            parts += ["\n".join(f"  {name.ljust(width)}  {value}" for name, value in self.facts)]
-        parts += ["\n".join(_text(section)) for section in self.sections if section.in_words]
-        return "\n\n".join(part for part in parts if part) + "\n"
+        return self._written("txt")
 
     def to_markdown(self) -> str:
         """Markdown without pictures, tables as GitHub knows them."""
-        parts = [f"# {escaped(self.title)}"]
-        parts += [f"> **Warning.** {escaped(warning)}" for warning in self.warnings]
-        parts += [escaped(self.lead)] if self.lead else []
-        parts += ["\n".join(f"- {escaped(n)}: **{escaped(v)}**" for n, v in self.facts)]
-        parts += [part for each in self.sections if each.in_words for part in _markdown(each)]
-        return "\n\n".join(part for part in parts if part) + "\n"
+        return self._written("md")
+
+    def to_latex(self) -> str:
+        """A LaTeX document without pictures, which cites; any engine compiles it."""
+        return self._written("tex")
 
     def to_html(self) -> str:
         """One HTML page that needs nothing else: no network, no script."""
-        return _page().render(document=self, signs=_SIGNS)
+        return _template("html").render(document=self, signs=_SIGNS)
+
+    def _written(self, form: str) -> str:
+        """Fill the template; one empty line stands where it leaves several."""
+        text = _template(form).render(document=self)
+        return re.sub(r"\n{3,}", "\n\n", text).strip("\n") + "\n"
 
 
-# --- plain text
+@cache
+def _template(form: str) -> Template:
+    from importlib.resources import files
+
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(
+        autoescape=form == "html",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {
+        "md": escaped,
+        "fence": _fence,
+        "tex": tex,
+        "fill": filled,
+        "columns": _columns,
+        "unbroken": _unbroken,
+        "aside": lambda row: any(cell.startswith(NO_GUARANTEE) for cell in row),
+    }
+    page = files(__package__).joinpath(f"report.{form}.jinja")
+    return environment.from_string(page.read_text("utf-8"))
 
 
-def _text(section: ReportSection) -> list[str]:
-    lines = [section.title.upper()]
-    lines += [_wrapped(paragraph, "  ", "  ") for paragraph in section.paragraphs]
-    lines += _columns(section) if section.rows else []
-    lines += [_wrapped(sentence, "  - ", "    ") for sentence in section.items]
-    drawn = section.tree.lines() if section.tree else []
-    return lines + [f"  {line}" for line in (*drawn, *section.code.splitlines())]
-
-
-def _columns(section: ReportSection) -> list[str]:
-    """Columns where they fit, else one block to a row under its first cells."""
-    lines = aligned(section.head, section.rows)
-    if max(map(len, lines)) <= WIDTH:
-        return lines
-    lines = []
-    for row in section.rows:
-        first, second, *others = row
-        lines.append(_wrapped(f"{first}: {second}" if second else first, "  ", "    "))
-        for name, cell in zip(section.head[2:], others, strict=True):
-            if cell:
-                lines.append(_wrapped(f"{name}: {cell}", "      ", "        "))
-    return lines
-
-
-def _wrapped(text: str, first: str = "", later: str = "") -> str:
+def filled(text: str, first: str = "", later: str = "") -> str:
+    """Lines of at most `WIDTH` columns."""
     return textwrap.fill(
         text,
         WIDTH,
@@ -146,7 +177,19 @@ def _wrapped(text: str, first: str = "", later: str = "") -> str:
     )
 
 
-# --- Markdown
+def _columns(section: ReportSection) -> list[str]:
+    """Columns where they fit, else one block to a row under its first cells."""
+    lines = aligned(section.head, section.rows) if section.rows else []
+    if max(map(len, lines), default=0) <= WIDTH:
+        return lines
+    lines = []
+    for row in section.rows:
+        first, second, *others = row
+        lines.append(filled(f"{first}: {second}" if second else first, "  ", "    "))
+        for name, cell in zip(section.head[2:], others, strict=True):
+            if cell:
+                lines.append(filled(f"{name}: {cell}", "      ", "        "))
+    return lines
 
 
 def escaped(text: str) -> str:
@@ -159,52 +202,8 @@ def escaped(text: str) -> str:
     return _LEADING.sub(r"\1\\\2", _MARKUP.sub(r"\\\1", flat))
 
 
-def _grid(head: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
-    lines = ["| " + " | ".join(escaped(cell) for cell in row) + " |" for row in (head, *rows)]
-    lines.insert(1, "|" + "---|" * len(head))
-    return "\n".join(lines)
-
-
-def _markdown(section: ReportSection) -> list[str]:
-    parts = [f"## {escaped(section.title)}"]
-    parts += [escaped(paragraph) for paragraph in section.paragraphs]
-    if section.rows:
-        parts.append(_grid(section.head, section.rows))
-    if section.items:
-        parts.append("\n".join(f"- {escaped(item)}" for item in section.items))
-    if section.tree:
-        parts.append(_fenced("\n".join(section.tree.lines())))
-    if section.code:
-        parts.append(_fenced(section.code))
-    return parts
-
-
-def _fenced(code: str) -> str:
-    fence = "`" * (max([2, *map(len, re.findall("`+", code))]) + 1)
-    return f"{fence}text\n{code.rstrip()}\n{fence}"
-
-
-# --- HTML
-
-
-@cache
-def _page() -> Template:
-    from importlib.resources import files
-
-    from jinja2 import Environment, StrictUndefined
-
-    environment = Environment(
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        undefined=StrictUndefined,
-    )
-    environment.filters["unbroken"] = _unbroken
-    environment.filters["aside"] = lambda row: any(c.startswith(NO_GUARANTEE) for c in row)
-    return environment.from_string(
-        files(__package__).joinpath("page.html.jinja").read_text("utf-8")
-    )
+def _fence(code: str) -> str:
+    return "`" * (max([2, *map(len, re.findall("`+", code))]) + 1)
 
 
 def _unbroken(text: str) -> str:
@@ -213,3 +212,34 @@ def _unbroken(text: str) -> str:
 
     kept = text.replace("≤ ", "≤\u00a0").replace("~ ", "~\u00a0")
     return Markup(_POWER.sub(r'<span class="number">\g<0></span>', str(escape(kept))))
+
+
+def tex(text: str) -> str:
+    r"""Text in LaTeX, numbers in mathematics; a letter that plain LaTeX has not is written as U+....
+
+    >>> print(tex("100 % of (1.516, 1e-5)_a"))
+    100 \% of $(1.516, 10^{-5})$\_a
+    """
+    parts, end = [], 0
+    for match in _NUMBERS.finditer(text):
+        parts += [_letters(text[end : match.start()]), f"${_power(match[0])}$"]
+        end = match.end()
+    return "".join([*parts, _letters(text[end:])])
+
+
+def _power(text: str) -> str:
+    """1e-5 as 10^{-5}, 2.5e-7 as 2.5 times that."""
+    times = re.sub(r"([\d.]+)e(-?\d+)", r"\1 \\cdot 10^{\2}", text)
+    return re.sub(r"\b1 \\cdot ", "", times)
+
+
+def _letters(text: str) -> str:
+    def written(letter: str) -> str:
+        if letter in _IN_TEX:
+            return _IN_TEX[letter]
+        plain = letter.isascii() or (
+            letter.isalpha() and letter < "ſ" and letter not in "ªµºÐÞðþĸŉ"
+        )
+        return latex(letter) if plain else f"U+{ord(letter):04X}"
+
+    return "".join(map(written, text))

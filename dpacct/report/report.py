@@ -175,8 +175,49 @@ class Report:
         return "".join(f"<p>{line}</p>" for line in (*said, escape(self.statement)))
 
     def document(self) -> ReportDocument:
-        """The report as sections, for text, Markdown and HTML."""
-        return _document(self)
+        """The report as sections, for text, Markdown, HTML and LaTeX."""
+        drawn = [_pictures(self)] if self.risks else []
+        name, wrong = self.about.name, len(self.violated)
+        return ReportDocument(
+            title=f"Privacy report: {name}" if name else "Privacy report",
+            lead=self.statement,
+            warnings=self.warnings,
+            facts=(
+                (
+                    "epsilon, if it held" if wrong else "epsilon, at most",
+                    up(float(self.answer), SHORT),
+                ),
+                ("delta", up(self.delta, SHORT)),
+                ("one unit", str(self.answer.unit)),
+                ("adjacency", str(self.answer.adjacency)),
+                ("epsilon is", f"{self.answer.strength}, {self.answer.side}"),
+                (
+                    "the guarantee",
+                    "does not hold" if wrong else f"if {len(self.assumptions)} assumptions hold",
+                ),
+            ),
+            sections=(
+                *self.sections,
+                _numbers(self),
+                *drawn,
+                ReportSection(
+                    title="Mechanism",
+                    paragraphs=(
+                        "What is accounted, from the outside in; equal releases are merged.",
+                    ),
+                    tree=branches(self.plan),
+                ),
+                _assumptions(self),
+                ReportSection(
+                    title="What is not covered", items=uncovered(self.answer, self.about)
+                ),
+                _sources(self),
+                _reproduce(self),
+                *self.appendix,
+            ),
+            cites=tuple(work.key for work in works(self.sources[: len(self.answer.basis)])),
+            works=tuple((work.key, work.line()) for work in works(self.sources)),
+        )
 
     def to_text(self) -> str:
         """Plain text of 100 columns."""
@@ -185,6 +226,10 @@ class Report:
     def to_markdown(self) -> str:
         """Markdown, tables as GitHub knows them."""
         return self.document().to_markdown()
+
+    def to_latex(self) -> str:
+        """A LaTeX document that cites, for a paper."""
+        return self.document().to_latex()
 
     def to_html(self) -> str:
         """One HTML page that needs nothing else: no network, no script."""
@@ -311,49 +356,6 @@ DIGITS, SHORT = 10, 4
 _POINTS = 61
 
 
-def _document(report: Report) -> ReportDocument:
-    """Everything in its section."""
-    sections = [
-        *report.sections,
-        _numbers(report),
-        _pictures(report),
-        ReportSection(
-            title="Mechanism",
-            paragraphs=("What is accounted, from the outside in; equal releases are merged.",),
-            tree=branches(report.plan),
-        ),
-        _assumptions(report),
-        ReportSection(title="What is not covered", items=uncovered(report.answer, report.about)),
-        _sources(report),
-        _reproduce(report),
-        *report.appendix,
-    ]
-    name = report.about.name
-    return ReportDocument(
-        title=f"Privacy report: {name}" if name else "Privacy report",
-        lead=report.statement,
-        warnings=report.warnings,
-        facts=_facts(report),
-        sections=tuple(section for section in sections if section is not None),
-    )
-
-
-def _facts(report: Report) -> tuple[tuple[str, str], ...]:
-    answer = report.answer
-    wrong = len(report.violated)
-    return (
-        ("epsilon, if it held" if wrong else "epsilon, at most", up(float(answer), SHORT)),
-        ("delta", up(report.delta, SHORT)),
-        ("one unit", str(answer.unit)),
-        ("adjacency", str(answer.adjacency)),
-        ("epsilon is", f"{answer.strength}, {answer.side}"),
-        (
-            "the guarantee",
-            "does not hold" if wrong else f"if {len(report.assumptions)} assumptions hold",
-        ),
-    )
-
-
 def _numbers(report: Report) -> ReportSection:
     answer = report.answer
     holds = "the guarantee" if not report.violated else "if it held"
@@ -398,10 +400,8 @@ def _row(name: str, answer: Answer, role: str, digits: int = DIGITS) -> tuple[st
     )
 
 
-def _pictures(report: Report) -> ReportSection | None:
-    """The privacy profile and the attacker's best, where the plan's curve is quickly computed."""
-    if not report.risks:
-        return None
+def _pictures(report: Report) -> ReportSection:
+    """The privacy profile and the attacker's best, of a plan whose curve is quickly computed."""
     import numpy as np
 
     from dpacct.report.plots import kinds
@@ -420,8 +420,8 @@ def _pictures(report: Report) -> ReportSection | None:
     return ReportSection(
         title="Pictures",
         pictures=(
-            (profile.to_svg(), f"The privacy profile: {every}. {where}"),
-            (attack.to_svg(), f"What any membership attack can achieve: {reach}."),
+            (profile, f"The privacy profile: {every}. {where}"),
+            (attack, f"What any membership attack can achieve: {reach}."),
         ),
     )
 
@@ -455,6 +455,7 @@ def _sources(report: Report) -> ReportSection:
         head=("source", "used for", "status in dpacct's registry"),
         rows=rows,
         items=tuple(work.line() for work in works(report.sources)),
+        cites=tuple(tuple(work.key for work in cited.works) for cited in report.sources),
     )
 
 

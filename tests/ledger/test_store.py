@@ -347,7 +347,7 @@ FORGED: list[Callable[[store.Store], object]] = [
     lambda s: s.append("opened", accounts=[(OPEN + ',"rule":"planned"}', ["a"])]),
     lambda s: s.append("opened", accounts=[(OPEN + ',"rule":"kind"}', ["a"])]),
     lambda s: s.append("opened", accounts=[(OPEN + ',"rule":"none"}', ["a"])]),
-    lambda s: s.append("observed", checks=[("a", "b", "perhaps")]),
+    lambda s: s.append("observed", checks=[("a", "b", "perhaps", "")]),
 ]
 
 

@@ -7,14 +7,12 @@ import pytest
 import dpacct as dp
 from dpacct.declare.number import up
 from dpacct.report.assumptions import PREMISES, base_of, read_declared, rows
-from dpacct.report.contents import unsampled, weighted
 from dpacct.shuffling.shuffle import Shuffle
 from dpacct.vocabulary import Assumption, AssumptionStatus
 from tests.report.plans import COINS, DELTA, ONE, SGD, example, report
 
 STATUSES = [str(status) for status in AssumptionStatus]
-COIN = "each unit was sampled by its own coin"
-RATE = "the sampling rate was at most the accounted one"
+COIN, RATE = "sampling.draw", "sampling.rate"
 
 
 def listed(plan: dp.Node = SGD, checks: list[Assumption] | None = None, **declared: object) -> dict:
@@ -24,8 +22,8 @@ def listed(plan: dp.Node = SGD, checks: list[Assumption] | None = None, **declar
     return {row.key or row.text: row for row in made}
 
 
-def check(text: str, status: str) -> Assumption:
-    return Assumption(text, f"checked: {status} because", AssumptionStatus.parse(status))
+def check(id: str, status: str) -> Assumption:
+    return Assumption(f"the {id}", f"checked: {status} because", AssumptionStatus.parse(status), id)
 
 
 def test_what_nobody_said_is_unknown_and_what_the_plan_describes_is_declared() -> None:
@@ -65,22 +63,25 @@ def test_the_plan_and_two_checks(said: str, first: str, second: str) -> None:
 
 
 def test_a_check_of_less_than_everything_does_not_make_it_held() -> None:
-    weights = check("no weight raised a unit's contribution above its clip", "held")
+    weights = check("sensitivity.weights", "held")
     assert listed(checks=[weights])["sensitivity"].status == "declared"
     assert "held because" in listed(checks=[weights])["sensitivity"].evidence
     assert listed(checks=[check(COIN, "held")])["sampling"].status == "declared"
-    assert listed(checks=[check(weights.text, "violated")])["sensitivity"].status == "violated"
+    assert listed(checks=[check(weights.id, "violated")])["sensitivity"].status == "violated"
 
 
 def test_a_check_of_no_kind_is_told() -> None:
-    assert listed(checks=[check("the moon was full", "held")])["the moon was full"].status == "held"
+    moon = Assumption("the moon was full", "seen", AssumptionStatus.HELD)
+    assert listed(checks=[moon])["the moon was full"].status == "held"
 
 
 def test_the_checks_of_a_ledger_are_recognised() -> None:
-    """Every text that `Execution.compare` uses is of a kind, so none of it is lost."""
+    """Every check of `Execution.compare` is of a kind, so none of it is lost."""
     for plan in (SGD, (dp.WithoutReplacement("0.1")(dp.Laplace(b=1)) * 2).under("replace-one")):
         for item in dp.Execution(steps=3).compare(plan):
-            assert any(premise.checked_by(item) for premise in PREMISES.values()), item.text
+            assert item.id.partition(".")[0] in PREMISES, item.text
+    held = {id for premise in PREMISES.values() for id in premise.checks}
+    assert held <= {item.id for item in dp.Execution(steps=3).compare(SGD)}
 
 
 def test_the_assumptions_of_every_mechanism_are_recognised() -> None:
@@ -175,12 +176,24 @@ def test_other_plans_keep_their_nesting() -> None:
     nested = (dp.Poisson("0.1")(dp.Gaussian(sigma=8) * 50) * 20 + dp.Laplace(b=4)).under(
         "add-remove", unit="user"
     )
-    assert unsampled(nested) == (dp.Gaussian(sigma=8) * 1000 + dp.Laplace(b=4)).under(
-        "add-remove", unit="user"
+    bare, heavy = nested.unsampled(), nested.weighted(2)
+    assert (
+        (bare.unit, bare.facts.declared)
+        == ("user", "add-remove")
+        == (heavy.unit, heavy.facts.declared)
     )
+    wanted = dp.Gaussian(sigma=8) * 1000 + dp.Laplace(b=4)
+    assert float(bare.epsilon(DELTA)) == pytest.approx(float(wanted.epsilon(DELTA)), rel=1e-9)
     heavier = dp.Poisson("0.1")(dp.Gaussian(sigma=4) * 50) * 20 + dp.Laplace(b=2)
-    assert weighted(nested) == heavier.under("add-remove", unit="user")
-    assert unsampled(dp.Laplace(b=1)) is None and weighted(dp.ZCDP(rho=1)) is None
+    assert heavy.equivalent(heavier)
+    step = dp.Poisson("0.1")(dp.Laplace(b=1) + dp.Gaussian(sigma=2)) * 3
+    assert step.unsampled() == (dp.Laplace(b=1) + dp.Gaussian(sigma=2)) * 3
+    heavier = dp.Poisson("0.1")(dp.Laplace(b="0.5") + dp.Gaussian(sigma=1)) * 3
+    assert step.weighted(2).epsilon(DELTA).upper == heavier.epsilon(DELTA).upper
+    with pytest.raises(dp.Unsupported, match="has no scale"):
+        dp.ZCDP(rho=1).weighted(2)
+    with pytest.raises(dp.Unsupported, match="does not leave units out"):
+        (dp.BallsInBins(10)(dp.Gaussian(sigma=1)) * 2).unsampled()
 
 
 def test_the_example_has_evidence() -> None:

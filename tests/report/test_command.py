@@ -30,6 +30,7 @@ def test_every_format_by_name_and_by_suffix(plan: Path) -> None:
         "text": "PRIVACY REPORT",
         "markdown": "# Privacy report",
         "html": "<!DOCTYPE html>",
+        "latex": "\\documentclass",
         "json": "{",
         "bibtex": "@",
     }

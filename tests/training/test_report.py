@@ -96,6 +96,7 @@ def test_a_failed_check_is_above_everything() -> None:
         "the noise was at least the accounted one",
         "checked: 0.1 was added, 1 was accounted",
         dp.Assumption("x").status.parse("violated"),
+        "noise.size",
     )
     written = report(prepared, replace(result, checks=(wrong,)))
     assert written is not None and [row.key for row in written.violated] == ["noise"]

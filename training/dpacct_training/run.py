@@ -10,7 +10,7 @@ import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -335,8 +335,6 @@ Watching = Callable[[Row, int], None]
 
 # --- a session
 
-_NOISE = "the noise was at least the accounted one"
-
 
 @dataclass(frozen=True)
 class FinishedRun:
@@ -519,14 +517,15 @@ class Session:
 
     def _compared(self, checks: tuple[dp.Assumption, ...]) -> tuple[dp.Assumption, ...]:
         """The ledger's checks, with the measured variance for the one that it cannot make."""
-        held = dp.Assumption(_NOISE).status.parse("held")
         meters = self.run.state.meters
         message = ", ".join(
             f"{name} {meter.ratio:.6g} over {meter.numbers} numbers"
             for name, meter in meters.items()
             if meter.numbers
         )
-        measured = dp.Assumption(
-            _NOISE, f"checked: measured over accounted variance: {message}", held
+        source = f"checked: measured over accounted variance: {message}"
+        held = dp.Assumption("").status.parse("held")
+        return tuple(
+            replace(check, source=source, status=held) if check.id == "noise.size" else check
+            for check in checks
         )
-        return tuple(measured if check.text == _NOISE else check for check in checks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpacct.cli.asking import ANSWERING, how, shown
+from dpacct.cli.asking import ANSWERING, PROOF, asked, shown
 from dpacct.cli.command import CommandLine, OptionGroup, argument, command, words
 from dpacct.cli.output import Result
 from dpacct.cli.target import target
@@ -19,11 +19,13 @@ PROTECTED = words("What is protected", *Meaning.parameters.values())
     OptionGroup("", (argument("path", "PLAN"),)),
     target(),
     ANSWERING,
+    PROOF,
     PROTECTED,
     examples=(
         "compose plan.toml",
         "compose plan.toml --delta 1e-6 --json",
         "compose plan.toml --eps 3",
+        "compose plan.toml --certificate proof.json",
     ),
 )
 def main(line: CommandLine, path: str, epsilon: Fraction | None, delta: Fraction | None) -> Result:
@@ -43,7 +45,7 @@ def main(line: CommandLine, path: str, epsilon: Fraction | None, delta: Fraction
 
     docs/plan-format.md has the rest. --delta and --eps take precedence over what the file asks.
     """  # noqa: D301 (\b tells click to leave the lines as they are)
-    from dpacct.answer.ask import Delta, Epsilon, ask
+    from dpacct.answer.ask import Delta, Epsilon
     from dpacct.cli.plan_file import read_plan
     from dpacct.cli.screens import of_answer
 
@@ -59,4 +61,5 @@ def main(line: CommandLine, path: str, epsilon: Fraction | None, delta: Fraction
         message = "give --delta or --eps, or write one of them into the plan"
         raise Usage(message, argument="--delta")
     question = Delta(epsilon) if delta is None else Epsilon(delta)
-    return shown(line, of_answer(ask(question, node, **how(line)), question.settings))
+    answer = asked(line, question, node, beside=False)
+    return shown(line, of_answer(answer, question.settings))

@@ -21,7 +21,7 @@ from dpacct.cli.command import (
     switch,
 )
 from dpacct.cli.federated_plan import MissingKey, read_stated
-from dpacct.cli.output import Result, must_be_finite, write_file
+from dpacct.cli.output import Result, as_text, must_be_finite, write_file
 from dpacct.cli.plan_file import PlanFile, file_name
 from dpacct.declare.domain import PURE_DELTA, Word, one_of
 from dpacct.declare.number import text
@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from dpacct.report.report import Report
     from dpacct.vocabulary import Assumption
 
-FORMATS = ("text", "markdown", "html", "json", "bibtex")
+FORMATS = ("text", "markdown", "html", "latex", "json", "bibtex")
 SUFFIXES = {
     ".txt": "text",
     ".md": "markdown",
     ".html": "html",
     ".htm": "html",
+    ".tex": "latex",
     ".json": "json",
     ".bib": "bibtex",
 }
@@ -69,6 +70,9 @@ _MISSING = {
         option(
             "--ledger FILE", "a ledger of the run: its checks become evidence, held or violated"
         ),
+        option(
+            "--certificate FILE", "prove epsilon, and write the proof; dpacct verify FILE checks it"
+        ),
     ),
     group(
         "What is protected",
@@ -94,6 +98,7 @@ _MISSING = {
     examples=(
         "report plan.toml --unit client --adjacency add-remove",
         "report plan.toml --unit client --adjacency add-remove -o report.html",
+        "report plan.toml --unit client --adjacency add-remove -o report.tex --certificate proof.json",
         "report plan.toml --unit record --adjacency add-remove --format json",
         "report --noise-multiplier 2 --delta 1e-6 --unit user --adjacency add-remove --quiet",
     ),
@@ -104,6 +109,7 @@ def main(
     *,
     delta: Fraction | None,
     ledger: str | None,
+    certificate: str | None,
     client: str | None,
     output: str | None,
     form: str | None,
@@ -121,10 +127,13 @@ def main(
     """
     chosen = _format(output, form, line.json)
     file = _file(line, path, client)
-    asked = {"delta": delta, "client": client, "ledger": ledger}
+    asked = {"delta": delta, "client": client, "ledger": ledger, "certificate": certificate}
     asked |= {} if method == "auto" else {"method": method}
     report = _report(line, path, file, asked, method=method, whole=not quiet)
     must_be_finite(report.answer)
+    if certificate is not None:
+        proof = as_text(report.answer.certificate, indent=1) + "\n"
+        write_file(proof.encode(), certificate, "--certificate")
     if quiet:
         written = "\n".join((*report.warnings, report.statement)) + "\n"
     else:
@@ -132,6 +141,7 @@ def main(
             "text": report.to_text,
             "markdown": report.to_markdown,
             "html": report.to_html,
+            "latex": report.to_latex,
             "json": report.to_json,
             "bibtex": report.to_bibtex,
         }
@@ -194,6 +204,8 @@ def _report(
     method: str,
     whole: bool,
 ) -> Report:
+    from dpacct.answer.ask import Epsilon, ask
+    from dpacct.declare.words import DIGITS
     from dpacct.report.report import Report
 
     node, facts = file.node, file.node.facts
@@ -225,6 +237,8 @@ def _report(
         if value is not None:
             words += [line.option(name), value if isinstance(value, str) else text(value)]
     guarantee, sections = (None, ()) if file.account is None else file.account(delta)
+    if asked["certificate"] is not None:
+        guarantee = ask(Epsilon(delta), node, digits=DIGITS)
     return Report.of(
         node,
         delta=delta,
@@ -265,4 +279,4 @@ def ledger_checks(path: str, plan: Node) -> tuple[Assumption, ...]:
         status = AssumptionStatus.VIOLATED
         finding = f"{leaf} was counted {often} times, {planned.get(leaf, 0)} are planned"
     claim = "the ledger counts no more than the plan"
-    return (*checks, Assumption(claim, f"checked: {finding}", status))
+    return (*checks, Assumption(claim, f"checked: {finding}", status, "steps"))

@@ -11,6 +11,7 @@ from dpacct.plan.samplers.sampled import Sampler
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
+    from dpacct.plan.node import Node
     from dpacct.pld.pair import Pair, Pairs
 
 
@@ -37,6 +38,10 @@ class WithoutReplacement(Sampler, kind="without-replacement"):
     fixed_adjacency = Adjacency.REPLACE_ONE
     references = ("dong2022gaussian, Theorem 4.2",)
     drawing = "each sample is a uniformly random subset of the stated share, drawn afresh"
+
+    def everyone(self, node: Node) -> Node:
+        """The plan on all units: a sample of them only leaves some out."""
+        return node
 
     def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
         """The dominating pair C_rate of the mechanism's trade-off function."""

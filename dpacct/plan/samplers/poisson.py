@@ -14,7 +14,7 @@ from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
     from dpacct.mechanisms.mechanism import Mechanism
-    from dpacct.plan.node import Leaf
+    from dpacct.plan.node import Leaf, Node
     from dpacct.pld.pair import Pair, Pairs
 
 
@@ -49,6 +49,10 @@ class Poisson(Sampler, kind="poisson"):
                 " of units, which the sample inside takes as fixed; Participation(rate) is a coin"
             )
             raise Unsupported(f"{message} that is not the unit's own", argument="plan")
+
+    def everyone(self, node: Node) -> Node:
+        """The plan on all units: a sample of them only leaves some out."""
+        return node
 
     def grouped(self, mechanism: Mechanism, size: int) -> Leaf | None:
         """The group's own pairs, of noise whose moves add up."""

@@ -109,6 +109,10 @@ class Sampler(Record, ABC):
         """One release on such a sample as a group of `size` units sees it; None where that is not known."""
         return None
 
+    def everyone(self, node: Node) -> Node:
+        """The plan without its sample; raises `Unsupported` where units are not merely left out."""
+        raise Unsupported(f"{self} does not leave units out", argument="plan")
+
     def holding(self, mechanism: Mechanism) -> SampledRelease:
         """One release of a mechanism on a sample, as a leaf."""
         needs_pair(mechanism)
@@ -211,6 +215,14 @@ class SampledRelease(OnSample, Leaf):
         """The release as a group sees it, where its sampler knows that."""
         return self.sampler.grouped(self.node, size)
 
+    def unsampled(self) -> Node:
+        """The mechanism, on all units."""
+        return self.sampler.everyone(self.node)
+
+    def weighted(self, factor: int) -> Leaf:
+        """The mechanism of the heavier unit, on the same sample."""
+        return self.node.weighted(factor).in_sample(self.sampler)
+
     def pure_epsilon(self, adjacency: Adjacency) -> Fraction | None:
         """Above the largest loss of the pairs, far more than floats round it by."""
         if self.node.pure_epsilon(adjacency) is None:
@@ -245,6 +257,14 @@ class NestedRelease(OnSample, Leaf):
         """The plan's pair, amplified; raises `Unsupported` where a leaf of it has none."""
         inner = [part for leaf, n in self.node.releases() for part in leaf.repeated(n, adjacency)]
         return self.sampler.together(inner, adjacency)
+
+    def unsampled(self) -> Node:
+        """The plan, on all units."""
+        return self.sampler.everyone(self.node.unsampled())
+
+    def weighted(self, factor: int) -> Leaf:
+        """The plan of the heavier unit, on the same sample."""
+        return on_one_sample(self.sampler, self.node.weighted(factor))
 
     def in_sample(self, sampler: Sampler) -> Leaf:
         """Put the sample inside another sample: one more level, or one sampler worth both."""

@@ -267,6 +267,10 @@ class Chart:
         """Show the picture in a notebook."""
         return self.to_svg()
 
+    def __html__(self) -> str:
+        """The picture, where a template asks for the chart."""
+        return self.to_svg()
+
     def to_svg(self) -> str:
         """An SVG element, for a page of HTML or as a file; it follows the reader's dark mode."""
         return self.to_bytes(".svg").decode()
