@@ -222,7 +222,7 @@ class Node(ABC):
 
         >>> import dpacct as dp
         >>> (dp.Laplace(b=3) * 5).weighted(2)
-        Laplace(b=3/2) * 5
+        Laplace(b=1.5) * 5
         """
         return self._of((leaf.weighted(factor), n) for leaf, n in self.releases())
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpacct.answer.ask import ask
-from dpacct.cli.command import EPSILON as EPS
 from dpacct.cli.command import CommandLine, command, group, option, plan, switch
 from dpacct.cli.output import Result, payload
-from dpacct.cli.plan_file import sampler, sizes
+from dpacct.cli.plan_file import sampler
 from dpacct.cli.target import MEANS
-from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, SHARE, Integer, Real, Word
+from dpacct.declare.domain import DELTA, EPSILON, SHARE, Integer, Real, Word
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.declare.words import METHODS
 from dpacct.errors import NotCertified
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from dpacct.answer import Answer
-    from dpacct.declare.number import Number
     from dpacct.report.plots.chart import Chart
 
 
@@ -33,7 +28,6 @@ KINDS: dict[str, tuple[int, Real]] = {
     "tradeoff": (101, SHARE),
     "rdp": (101, Real(1)),
     "steps": (41, Real(1, 10**15, "both")),
-    "noise": (25, POSITIVE),
 }
 """The default number of points of each curve, and the domain of its horizontal axis."""
 _ONE_METHOD = ("tradeoff", "rdp")
@@ -49,7 +43,6 @@ class CurveWish(NamedTuple):
     start: Fraction | None
     stop: Fraction | None
     methods: tuple[str, ...]
-    epsilon: Fraction | None
     delta: Fraction | None
 
 
@@ -61,13 +54,13 @@ class CurveWish(NamedTuple):
         option(
             "--kind",
             "profile: delta over epsilon; tradeoff: type II over type I error; rdp: Renyi divergence"
-            " over order; steps: epsilon over steps; noise: noise over epsilon",
+            " over order; steps: epsilon over steps",
             Word(*KINDS),
             default="profile",
         ),
         option(
             "--points N",
-            "how many: default 101, for steps 41, for noise 25",
+            "how many: default 101, for steps 41",
             Integer(2, 100_000),
         ),
         option("--from start X", "where the axis begins", EPSILON),
@@ -75,11 +68,10 @@ class CurveWish(NamedTuple):
         option(
             "--method methods NAME",
             "as often as you like, one curve for each; default: auto for a profile; exact, rdp and"
-            " clt for steps and noise",
+            " clt for steps",
             METHODS,
             multiple=True,
         ),
-        option(EPS, MEANS["epsilon"], EPSILON),
         option("--delta D", MEANS["delta"], DELTA),
     ),
     group(
@@ -97,7 +89,6 @@ class CurveWish(NamedTuple):
         "curve --noise-multiplier 2 --kind tradeoff --points 50 -o tradeoff.png",
         "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000 --method auto --method clt -o profile.svg",
         "curve --noise-multiplier 1.1 --rate 0.01 --kind steps --to 5000 --delta 1e-6 --points 9",
-        "curve --rate 0.01 --steps 1000 --kind noise --points 7 -o noise.pdf",
     ),
 )
 def main(
@@ -105,7 +96,7 @@ def main(
 ) -> Result:
     """Compute a whole curve of a plan, as a picture, CSV or JSON.
 
-    --delta (default 1e-5) is the delta of steps, noise and rdp curves, and the one that a profile's
+    --delta (default 1e-5) is the delta of steps and rdp curves, and the one that a profile's
     title speaks of.
     """
     from dpacct.cli.output import in_terminal, shows_pictures, writable, write_chart
@@ -144,13 +135,8 @@ def chart(wish: CurveWish) -> tuple[Chart, list[str]]:
     kind, delta = wish.kind, _DELTA if wish.delta is None else wish.delta
     many = wish.points or KINDS[wish.kind][0]
     if kind in _ONE_METHOD and wish.methods not in ((), ("auto",)):
-        message = "--method belongs to --kind profile, steps and noise"
+        message = "--method belongs to --kind profile and steps"
         raise Usage(f"{message}; a {kind} curve has one method", argument="--method")
-    if kind != "noise" and wish.epsilon is not None:
-        message = "--eps belongs to --kind noise, whose title speaks of it"
-        raise Usage(message, argument="--eps")
-    if kind == "noise":
-        return _noise(wish, delta)
     stated = wish.line.stated()
     if kind == "steps":
         said = stated.steps
@@ -208,35 +194,6 @@ def _between(
     made = np.geomspace(first, last, many) if log else np.linspace(first, last, many)
     made[0], made[-1] = first, last  # rounding must not move an end out of its domain
     return made
-
-
-def _noise(wish: CurveWish, delta: Fraction) -> tuple[Chart, list[str]]:
-    from dpacct.report.plots import kinds
-
-    if wish.line.typed.keys() & sizes():
-        message = "--kind noise computes the noise: leave out --sigma, --b and the like"
-        raise Exclusive(message, argument="--sigma")
-    stated = wish.line.stated(seeks_noise=True)
-    stated.steps.count(wish.line.option)
-    target = Fraction(1) if wish.epsilon is None else wish.epsilon
-    points = _between(wish, float(target) / 10, 10 * float(target), log=True)
-    total = (points.size + 1) * len(wish.methods or kinds.DEFAULT)
-    done = count()
-
-    def least(epsilon: Number, method: str) -> Answer:
-        wish.line.tell(f"{next(done)} of {total} points")
-        return ask(stated.least(Fraction(epsilon), delta), stated.sized, method=method)
-
-    made = kinds.noise(
-        stated.sized,
-        epsilons=points,
-        delta=delta,
-        epsilon=target,
-        methods=_named(wish),
-        name=stated.kind.sought,
-        ask=least,
-    )
-    return made, stated.steps.notes
 
 
 def _named(wish: CurveWish) -> tuple[str, ...] | None:

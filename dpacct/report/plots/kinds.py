@@ -6,14 +6,11 @@ A picture compares methods: each is asked at every point, and where one has no a
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from dpacct.answer.calibration import calibrate
 from dpacct.declare.domain import DELTA
 from dpacct.declare.number import down, listed, ln, near, up
 from dpacct.errors import DpacctError, NotCertified, OutsideDomain, Unreachable, Unsupported
@@ -39,10 +36,6 @@ DEFAULT = ("exact", "rdp", "clt")
 """The methods that are compared by default."""
 _NEGLIGIBLE = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 _WIDEST = 10.0  # epsilon
-_NOISES = {
-    "sigma": "noise (σ = std / sensitivity)",
-    "b": "noise (b = scale / sensitivity)",
-}
 T = TypeVar("T")
 
 
@@ -85,12 +78,12 @@ def profile(
                 [method],
             )
     names = dict.fromkeys(strongest if name == "auto" else name for name in methods)
-    at = _asked(lambda name: plan.epsilon(delta=delta, method=name), names)
+    at = _answers(plan, delta, names)
     # A profile falls, so there is room below it; between several of them there is none.
     away = (-30.0, -50.0) if len(lines) > 1 else None
     marks = [
         Mark(float(first), float(delta), f"epsilon {up(float(first))}", away)
-        for first in list(at.values())[:1]
+        for first in at[:1]
         if points[0] <= float(first) <= points[-1]
     ]
     return _chart(
@@ -100,7 +93,7 @@ def profile(
         Axis("delta", "delta (δ)", log=True),
         points,
         lines,
-        _title_of_methods(at, f"At delta {up(float(delta))}", "epsilon"),
+        f"At delta {up(float(delta))} {_compared(at)}",
         marks=tuple(marks),
     )
 
@@ -195,7 +188,7 @@ def rdp(
     if strongest != "rdp":
         exact = float(plan.epsilon(delta=delta, method=strongest))
         if exact > 0:
-            title += f", {compared_to(best / exact - 1)} the exact {up(exact)}"
+            title += f"; the exact one is {up(exact)}"
             levels.append(ReferenceLine(exact, f"exact epsilon {up(exact)}"))
     inside = points[0] <= order <= points[-1]
     label = f"epsilon it gives at {of_delta}"
@@ -244,8 +237,7 @@ def steps(
 ) -> Chart:
     """Epsilon at `delta` against how often `step` is repeated, by one or more methods.
 
-    `asked` is a number of steps that is marked, and that the title begins with. Raises what the plan's
-    own questions raise.
+    `asked` is a number of steps that is marked. Raises what the plan's own questions raise.
 
     >>> import dpacct as dp
     >>> picture = dp.plots.steps(dp.Gaussian(sigma=20), counts=[1, 10, 100])
@@ -270,10 +262,8 @@ def steps(
     title = f"At {of_delta} the {main.label} epsilon grows from {low} to {high}"
     marks: tuple[Mark, ...] = ()
     if asked is not None and math.isfinite(height := float(main.values[whole.index(asked)])):
-        said = f"epsilon {number(height)}"
-        title = f"{asked:,} steps have {said}. {title}"
-        marks = (Mark(float(asked), height, f"{asked:,} steps: {said}", (-30, 30)),)
-    distances = [words for line in lines[1:] if (words := span_of(line, main))]
+        title += f"; after {asked:,} steps it is {number(height)}"
+        marks = (Mark(float(asked), height, f"{asked:,} steps", (-30, 30)),)
     return _chart(
         "steps",
         step,
@@ -281,7 +271,7 @@ def steps(
         Axis("epsilon", "epsilon (ε)", log=True),
         whole,
         lines,
-        f"{title}; {listed(distances)}" if distances else title,
+        title,
         words=f"{step} * steps",
         facts=(of_delta,),
         marks=marks,
@@ -296,62 +286,6 @@ def whole_counts(first: int, last: int, points: int) -> list[int]:
     """
     counts = {round(count) for count in np.geomspace(first, last, points).tolist()}
     return sorted({min(max(count, first), last) for count in counts})
-
-
-def noise(
-    plan: Callable[[float | Fraction], Node],
-    *,
-    epsilons: ArrayLike | None = None,
-    delta: Number = "1e-5",
-    epsilon: Number = 1,
-    methods: Sequence[str] | None = None,
-    name: str = "sigma",
-    ask: Callable[[Number, str], Answer] | None = None,
-) -> Chart:
-    """The smallest noise over epsilon, by one or more methods.
-
-    Args:
-        plan: the plan as a function of its noise, as for `calibrate`.
-        epsilons: where to ask; all above 0.
-        delta: of the guarantee.
-        epsilon: the one that the title speaks of.
-        methods: their names; None for exact, RDP and the central limit where they apply.
-        name: of the noise parameter.
-        ask: the noise for an epsilon by a method; default: `calibrate`.
-
-    Raises what the plan's own questions raise.
-
-    >>> import dpacct as dp
-    >>> picture = dp.plots.noise(lambda s: dp.Gaussian(sigma=s) * 10, epsilons=[0.5, 1, 2])
-    """
-
-    def calibrated(target: Number, method: str) -> Answer:
-        return calibrate(plan, epsilon=target, delta=delta, method=method, name=name)
-
-    find = ask or calibrated
-    points = _points(epsilons, lambda: np.geomspace(0.1, 10, 25))
-    lines = lines_by_method(name, points.tolist(), find, methods)
-    at = _asked(lambda method: find(epsilon, method), [line.method for line in lines])
-    first = next(iter(at.values()), None)
-    marks = []
-    if first is not None and points[0] <= float(epsilon) <= points[-1]:
-        number = near if first.strength <= Strength.ESTIMATE else up
-        label = f"{name} {number(float(first))}"
-        marks.append(Mark(float(epsilon), float(first), label, (-30, -40)))
-    example = plan(1.0)
-    of_delta = f"delta {up(float(delta))}"
-    return _chart(
-        "noise",
-        example,
-        Axis("epsilon", "epsilon (ε)", log=True),
-        Axis(name, _NOISES.get(name, f"noise ({name})"), log=True),
-        points,
-        lines,
-        _title_of_methods(at, f"For epsilon {up(float(epsilon))} at {of_delta}", name),
-        words=re.sub(rf"\b{name}=1\b", f"{name}={name}", str(example)),
-        facts=(of_delta,),
-        marks=tuple(marks),
-    )
 
 
 def _chart(
@@ -432,20 +366,6 @@ def lines_by_method(
     return tuple(lines)
 
 
-def span_of(line: Line, standard: Line) -> str:
-    """Say how far a line is from the standard one: `RDP gives 9.1 % to 45 % more`."""
-    both = np.isfinite(line.values) & np.isfinite(standard.values) & (standard.values > 0)
-    if not both.any():
-        return ""
-    shares = line.values[both] / standard.values[both] - 1
-    low, high = sorted((float(shares.min()), float(shares.max())), key=abs)
-    start, end = more_or_less(low), more_or_less(high)
-    if low * high > 0 and high < 4 and start != end:
-        start = percent(low)
-    span = end if start == end else f"{start} to {end}"
-    return f"{spoken(line.method)} {_verb(line.strength)} {span}"
-
-
 def spoken(method: str) -> str:
     """A method's name inside a sentence.
 
@@ -459,36 +379,33 @@ def _verb(strength: Strength) -> str:
     return "estimates" if strength <= Strength.ESTIMATE else "gives"
 
 
-def _asked(ask: Callable[[str], Answer], methods: Iterable[str]) -> dict[str, Answer]:
-    """Ask the question at one point, without the methods that can't answer there."""
-    answers = {}
+def _answers(plan: Node, delta: Number, methods: Iterable[str]) -> list[Answer]:
+    """The finite epsilons of these methods, without those that can't answer."""
+    answers = []
     for method in methods:
         try:
-            answer = ask(method)
+            answers.append(plan.epsilon(delta=delta, method=method))
         except DpacctError:
             continue
-        if math.isfinite(float(answer)):
-            answers[method] = answer
-    return answers
+    return [answer for answer in answers if math.isfinite(float(answer))]
 
 
-def _title_of_methods(answers: dict[str, Answer], where: str, quantity: str) -> str:
-    """Return a title: `At delta 1e-5 the exact epsilon is 1.516; RDP gives 13 % more`."""
+def _compared(answers: Sequence[Answer]) -> str:
+    """Return a sentence: `the exact epsilon is 1.516; RDP gives 13 % more`."""
     if not answers:
-        return f"{where} no finite {quantity} holds"
-    (method, first), *others = answers.items()
+        return "no finite epsilon holds"
+    first, *others = answers
     safe = float(first)
-    whose = f"the {method_name(method)} {quantity}"
     verb = "is" if first.strength >= Strength.CONVERGED else "is at most"
+    number = f"{verb} {up(safe)}"
     if first.strength <= Strength.ESTIMATE:
-        title = f"{where} {whose} is an estimate of {near(safe)}"
-    else:
-        title = f"{where} {whose} {verb} {up(safe)}"
+        number = f"is an estimate of {near(safe)}"
     comparisons = [
-        f"{spoken(name)} {_verb(answer.strength)} {more_or_less(float(answer) / safe - 1)}"
-        for name, answer in others
+        f"{spoken(each.method)} {_verb(each.strength)} {more_or_less(float(each) / safe - 1)}"
+        for each in others
         if safe > 0
     ]
+    title = f"the {method_name(first.method)} epsilon {number}"
     return f"{title}; {listed(comparisons)}" if comparisons else title
 
 
@@ -568,16 +485,3 @@ def more_or_less(share: float) -> str:
     if share >= 4:
         return f"{near(1 + share, 2)} times as much"
     return f"{percent(share)} {'more' if share > 0 else 'less'}"
-
-
-def compared_to(share: float) -> str:
-    """A relative difference in words, before what it is compared with.
-
-    >>> compared_to(0.12953), compared_to(0.0), compared_to(7.0)
-    ('13 % more than', 'as much as', '8 times')
-    """
-    difference = more_or_less(share)
-    if difference == "the same":
-        return "as much as"
-    times, as_much, _ = difference.partition(" as much")
-    return times if as_much else f"{difference} than"

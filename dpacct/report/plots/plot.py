@@ -53,7 +53,6 @@ profile = _drawn(kinds.profile)
 tradeoff = _drawn(kinds.tradeoff)
 rdp = _drawn(kinds.rdp)
 steps = _drawn(kinds.steps)
-noise = _drawn(kinds.noise)
 
 KINDS: dict[str, Callable[..., Figure]] = {
     "profile": profile,

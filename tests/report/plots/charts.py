@@ -9,16 +9,12 @@ from matplotlib.figure import Figure
 
 import dpacct as dp
 from dpacct.report.plots.chart import Chart
-from dpacct.report.plots.kinds import noise, profile, rdp, steps, tradeoff
+from dpacct.report.plots.kinds import profile, rdp, steps, tradeoff
 from dpacct.report.plots.style import style
 
 STEP = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
 RUN = STEP * 1000
-KINDS = ("profile", "tradeoff", "rdp", "steps", "noise")
-
-
-def with_noise(size: float) -> dp.Node:
-    return dp.Poisson(0.01)(dp.Gaussian(sigma=size)) * 1000
+KINDS = ("profile", "tradeoff", "rdp", "steps")
 
 
 @cache
@@ -29,9 +25,7 @@ def chart(kind: str) -> Chart:
         return tradeoff(RUN, alphas=np.linspace(0, 1, 11))
     if kind == "rdp":
         return rdp(RUN, orders=np.geomspace(1.5, 32, 12))
-    if kind == "steps":
-        return steps(STEP, counts=[100, 300, 1000, 3000, 10_000])
-    return noise(with_noise, epsilons=[0.5, 1, 2])
+    return steps(STEP, counts=[100, 300, 1000, 3000, 10_000])
 
 
 def no_text_on_another(drawn: Figure) -> None:
