@@ -6,7 +6,7 @@ maps a bad value to a number: outside its domain, a privacy parameter is an erro
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Self
 
 
 class DpacctError(Exception):
@@ -28,6 +28,13 @@ class DpacctError(Exception):
         super().__init__(message)
         self.message = message
         self.argument = argument
+
+    def named(self, name: str) -> Self:
+        """The same error where the argument goes by another name: sigma is --sigma on a command line."""
+        message = self.message
+        if self.argument and message.startswith(f"{self.argument} "):
+            message = name + message[len(self.argument) :]
+        return type(self)(message, argument=name or None)
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions pickle through their positional arguments; `argument` travels in the state.

@@ -198,7 +198,7 @@ def noise_multiplier(
     if whole != 1 or epochs is None:
         words["steps"] = whole
     made = Steps.read(words, _called)
-    rate, count = made.share(_called), made.count(_called)
+    rate, count = made.share, made.count(_called)
     sampler = None if rate is None else Sampler.by_word[sampling].stated(rate, made, _called)
     if sampler is not None:
         sampler.check_count(count, _called)

@@ -21,7 +21,7 @@ from dpacct.citations import (
     ZANELLA,
     Citation,
 )
-from dpacct.declare.domain import DELTA, SEED, Real, Word
+from dpacct.declare.domain import PURE_DELTA, SEED, Real, Word
 from dpacct.declare.number import Number, down, shown, up
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.display import Displayed, Facts
@@ -253,7 +253,7 @@ def audit(
     '1.313 0.857 4.377 False'
     """
     design = DESIGN.check("design", design)
-    lost = 0.0 if delta == 0 else float(DELTA.check("delta", delta))
+    lost = float(PURE_DELTA.check("delta", delta))
     sure = float(bounds.CONFIDENCE.check("confidence", confidence))
     seed = SEED.check("seed", seed)
     made = _scores(scores_in, scores_out, included, guesses)
@@ -261,7 +261,10 @@ def audit(
     if how == "ranks":
         numbers = [float(SHARE.check("shares", share)) for share in shares or SHARES[design]]
     elif shares is not None:
-        raise Exclusive(f"shares are for thresholds = ranks, not for {how}", argument="shares")
+        raise Exclusive(
+            f"shares must be left out: they are for thresholds = ranks, not for {how}",
+            argument="shares",
+        )
     looks = _looks(made, design, how, numbers, lost, 1.0 - sure, seed)
     values = [look.values(lost, 1.0 - (1.0 - sure) / len(looks), seed) for look in looks]
     lower_bounds = []

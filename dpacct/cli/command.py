@@ -1,4 +1,4 @@
-"""Commands on click: options as they are typed, and a decorator that makes a command of a function."""
+"""Commands on click: options whose values stay text, and a decorator that makes a command of a function."""
 
 from __future__ import annotations
 
@@ -10,61 +10,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from dpacct.declare.domain import SYNONYMS, Domain, Word, did_you_mean
+from dpacct.declare.domain import SYNONYMS, Domain, T_co, Word, did_you_mean
 from dpacct.declare.number import text
-from dpacct.declare.record import Exclusive, Parameter, Usage
-from dpacct.declare.words import SAMPLING, Meaning, Steps
+from dpacct.declare.record import Parameter, Usage
+from dpacct.declare.words import DIGITS, EFFORT, METHODS, SAMPLING, Meaning, Steps
 from dpacct.errors import DpacctError
 
 if TYPE_CHECKING:
     from dpacct.cli.output import Result
     from dpacct.cli.plan_file import StatedPlan
 
-    ParamType = click.ParamType[Any]
-else:  # older clicks have no generic types
-    ParamType = click.ParamType
-
-
-class Checked(ParamType):
-    """An option of the command line alone, which its domain reads; an error names the option."""
-
-    name = "value"
-
-    def __init__(self, domain: Domain[Any]) -> None:
-        self.domain = domain
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value, if it lies in the domain."""
-        return self.domain.check(spelled(param), value) if isinstance(value, str) else value
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[Any]:
-        """The words that may stand there; file names are left to the shell."""
-        return _completed(self.domain, incomplete)
-
-
-class Typed(ParamType):
-    """Text that a constructor reads; its domain is only named and completed."""
-
-    name = "text"
-
-    def __init__(self, domain: Domain[Any] | None = None) -> None:
-        self.domain = domain
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[Any]:
-        """The words that may stand there."""
-        return _completed(self.domain, incomplete)
-
-
-def _completed(domain: Domain[Any] | None, begun: str) -> list[Any]:
-    from click.shell_completion import CompletionItem
-
-    if not isinstance(domain, Word):
-        return [CompletionItem(begun, type="file")]
-    return [CompletionItem(word) for word in domain.choices if word.startswith(begun)]
+MEANS = {
+    "epsilon": "epsilon of the guarantee, at least 0",
+    "delta": "delta of the guarantee, strictly between 0 and 1",
+}
 
 
 def spelled(param: click.Parameter | None) -> str:
@@ -74,104 +33,113 @@ def spelled(param: click.Parameter | None) -> str:
     return param.opts[0] if param is not None else "value"
 
 
-def _names(spelling: str) -> tuple[list[str], str | None]:
-    """The names of an option for click, and its symbol: "--from start X"."""
-    words = spelling.split()
-    symbol = words.pop() if words[-1].isupper() else None
-    return words, symbol
-
-
-def _sentence(means: str, default: Any = None) -> str:
-    if default is not None and default is not ...:
-        means += f"; default {default if isinstance(default, str) else text(default)}"
-    return f"{means[0].upper()}{means[1:]}."
-
-
-def _choices(domain: Domain[Any] | None) -> str | None:
-    return f"[{'|'.join(domain.choices)}]" if isinstance(domain, Word) else None
+def _sentence(means: str, default: str | None = None) -> str:
+    end = f"; default {default}" if default else ""
+    return f"{means[0].upper()}{means[1:]}{end}."
 
 
 def option(
     spelling: str,
     means: str,
-    reads: Domain[Any] | None = None,
     *,
-    default: Any = None,
+    default: str | None = None,
+    choices: Sequence[str] = (),
     multiple: bool = False,
 ) -> click.Option:
-    """An option, such as "--output -o FILE" or, with a name of its own for the function, "--from start X".
+    """An option whose value stays text: "--output -o FILE" or, with another name, "--from start X"."""
+    names = spelling.split()
+    symbol = names.pop() if names[-1].isupper() else f"[{'|'.join(choices)}]" if choices else None
 
-    What its domain reads is checked as it is parsed; without one the value stays text.
-    """
-    names, symbol = _names(spelling)
+    def complete(ctx: click.Context, param: click.Parameter, begun: str) -> list[Any]:
+        from click.shell_completion import CompletionItem
+
+        words = [CompletionItem(word) for word in choices if word.startswith(begun)]
+        return words if choices else [CompletionItem(begun, type="file")]
+
     return click.Option(
         names,
-        type=Typed() if reads is None else Checked(reads),
-        metavar=symbol or _choices(reads),
+        type=str,
+        metavar=symbol,
         default=default,
         multiple=multiple,
-        help=_sentence(means, None if multiple else default),
+        shell_complete=complete,
+        help=_sentence(means, default),
     )
 
 
 def switch(spelling: str, means: str, *, default: bool = False) -> click.Option:
     """An option without a value."""
-    return click.Option(_names(spelling)[0], is_flag=True, default=default, help=_sentence(means))
+    return click.Option(spelling.split(), is_flag=True, default=default, help=_sentence(means))
 
 
-class Positional(click.Argument):
-    """An argument by position; a missing one is asked for in a sentence of our own."""
-
-    def __init__(self, name: str, *, needed: bool, **more: Any) -> None:
-        super().__init__([name], required=False, **more)
-        self.needed = needed
-
-
-def argument(
-    name: str,
-    symbol: str,
-    reads: Domain[Any] | None = None,
-    *,
-    required: bool = True,
-    many: bool = False,
-) -> Positional:
-    """An argument by position, or `many` of them."""
-    kind = Typed() if reads is None else Checked(reads)
-    needed, nargs = required and not many, -1 if many else 1
-    return Positional(name, needed=needed, type=kind, metavar=symbol, nargs=nargs)
+def argument(symbol: str, name: str = "path", *, many: bool = False) -> click.Argument:
+    """An argument by position, or `many` of them; one in brackets may be left out."""
+    nargs = -1 if many else 1
+    return click.Argument([name], metavar=symbol, required=False, nargs=nargs)
 
 
 def declared(parameter: Parameter[Any], *names: str, means: str = "") -> click.Option:
-    """A parameter of a mechanism, a plan or an algorithm, whose value stays text."""
-    return click.Option(
-        [*(names or (f"--{parameter.name.replace('_', '-')}",)), parameter.name],
-        type=Typed(parameter.domain),
-        metavar=parameter.symbol or _choices(parameter.domain),
-        help=_sentence(means or parameter.means, parameter.default),
+    """A parameter of a mechanism, a plan or an algorithm."""
+    spelling = " ".join(names or (f"--{parameter.name.replace('_', '-')}",))
+    choices = parameter.domain.choices if isinstance(parameter.domain, Word) else ()
+    means, default = means or parameter.means, parameter.default
+    if default not in (..., None):
+        means += f"; default {default if isinstance(default, str) else text(default)}"
+    return option(
+        f"{spelling} {parameter.name} {parameter.symbol}".rstrip(), means, choices=choices
     )
 
 
 class OptionGroup(NamedTuple):
-    """Options under one heading of the help.
-
-    Those of a plan (`words`) are for the constructors that read them; a `shared` one is for the line, and
-    any other for the command's function.
-    """
+    """Options under one heading of the help."""
 
     heading: str
-    options: tuple[click.Parameter, ...]
-    words: bool = False
-    shared: bool = False
+    options: Sequence[click.Parameter]
 
 
 def group(heading: str, *options: click.Parameter) -> OptionGroup:
-    """Options of the command's own function."""
+    """Options under one heading."""
     return OptionGroup(heading, options)
 
 
 def words(heading: str, *parameters: Parameter[Any]) -> OptionGroup:
     """Parameters whose values stay text until their constructor reads them."""
-    return OptionGroup(heading, tuple(map(declared, parameters)), words=True)
+    return OptionGroup(heading, [declared(each) for each in parameters])
+
+
+PROTECTED = words("What is protected", *Meaning.parameters.values())
+EPSILON = option("--eps --epsilon epsilon E", MEANS["epsilon"])
+DELTA = option("--delta D", MEANS["delta"])
+QUIET = switch("-q --quiet", "print only the safe end of the answer, for scripts")
+DETAILS = switch("--details", "also the interval, the method, the sources and the assumptions")
+TARGET = group("Target", EPSILON, DELTA)
+METHOD = option(
+    "--method NAME",
+    f"how to compute it: {', '.join(METHODS.choices)}; auto proves the answer where that is cheap, and"
+    " otherwise takes the strongest method",
+    default="auto",
+)
+ANSWERING = group(
+    "Output",
+    METHOD,
+    option(
+        "--effort S",
+        "estimated CPU seconds that a proof may cost; above it auto takes the fast method",
+        default=str(EFFORT),
+    ),
+    QUIET,
+    DETAILS,
+)
+PROOF = group(
+    "Output",
+    option("--digits N", f"prove this many digits; default {DIGITS}"),
+    option(
+        "--certificate FILE",
+        "prove the answer and write the proof as JSON; dpacct verify checks it",
+    ),
+)
+SAVE = option("--save FILE", "write the plan as a file, for compose and report")
+PROVING = group("Output", *PROOF.options, SAVE)
 
 
 def plan(*, noise: bool = True, steps: bool = True) -> Callable[[], tuple[OptionGroup, ...]]:
@@ -181,64 +149,83 @@ def plan(*, noise: bool = True, steps: bool = True) -> Callable[[], tuple[Option
         from dpacct.cli.plan_file import noises, samplings, sizes, uses
 
         kinds, hidden = noises(), frozenset() if noise else sizes()
-        means = f"the mechanism: {', '.join(kinds)}; by default the one that the options below belong to,"
-        which = click.Option(
-            ["--mechanism"],
-            metavar="NAME",
-            type=Typed(Word(*kinds)),
-            help=f"{means[0].upper()}{means[1:]} else gaussian.",
+        means = "by default the one that the options below belong to, else gaussian"
+        mechanism = option(
+            "--mechanism NAME", f"the mechanism: {', '.join(kinds)}; {means}", choices=[*kinds]
         )
-        of_noise = [
-            declared(each) for name, each in uses(*kinds.values()).items() if name not in hidden
+        sized = [
+            declared(each, means=means)
+            for name, (each, means) in uses(*kinds.values()).items()
+            if name not in hidden
         ]
         if noise:
-            of_noise.append(
-                click.Option(
-                    ["--zcdp"],
-                    metavar="RHO",
-                    help="Rho of a release known by its zero-concentrated DP.",
-                )
-            )
+            sized.append(option("--zcdp RHO", "rho of a release known by its zero-concentrated DP"))
         ways = samplings()
         drawn = [f"{word}: {ways[word].means}" for word in SAMPLING.choices if word in ways]
-        sampling = "; ".join([Steps.sampling.means, *drawn, "none"])
+        said = {"sampling": "; ".join([Steps.sampling.means, *drawn, "none"])}
         more = {"rate": ("--rate", "--sample-rate"), "steps": ("--steps", "--rounds")}
         of_plan = [
-            declared(each, *more.get(name, ()), means=sampling if name == "sampling" else "")
+            declared(each, *more.get(name, ()), means=said.get(name, ""))
             for name, each in Steps.parameters.items()
             if steps or name not in ("steps", "epochs")
         ]
-        return (
-            OptionGroup("Noise", (which, *of_noise), words=True),
-            OptionGroup("Plan", tuple(of_plan), words=True),
-            words("What is protected", *Meaning.parameters.values()),
-        )
+        return group("Noise", mechanism, *sized), group("Plan", *of_plan), PROTECTED
 
     return groups
 
 
-EPSILON = "--eps --epsilon epsilon E"
-QUIET = "print only the safe end of the answer, for scripts"
-DETAILS = "also the interval, the method, the sources and the assumptions"
-
-
 class CommandLine:
-    """The command line: `typed` are the words of a plan, `values` the options that commands share."""
+    """The command line: every value is text, until the constructor that takes it reads it."""
 
     def __init__(
         self, command: Command, values: Mapping[str, Any], tell: Callable[[str], None]
     ) -> None:
-        given = {name: value for name, value in values.items() if value not in (None, ())}
-        self.command, self.tell = command, tell
-        self.typed: dict[str, str] = {n: v for n, v in given.items() if n in command.words}
-        self.values = {name: values[name] for name in command.shared}
-        self.own = {n: v for n, v in values.items() if n not in command.words | command.shared}
-        self.json: bool = self.own.pop("json")
+        self.command, self.tell, self.values = command, tell, values
+        self.json: bool = values["json"]
+
+    def get(self, name: str) -> str | None:
+        """The text of an option or an argument; None if it was not typed."""
+        value: str | None = self.values.get(name)
+        return value
+
+    def many(self, name: str) -> tuple[str, ...]:
+        """The texts of an option or an argument that may be given several times."""
+        values: tuple[str, ...] = self.values[name]
+        return values
+
+    def has(self, name: str) -> bool:
+        """Return whether an option without a value was typed."""
+        return bool(self.values.get(name))
+
+    def pick(self, names: Iterable[str]) -> dict[str, Any]:
+        """Those of these options that were typed."""
+        return {name: self.values[name] for name in names if self.values.get(name) is not None}
+
+    def read(self, name: str, domain: Domain[T_co]) -> T_co | None:
+        """The value of an option that is the command line's own, as its domain reads it."""
+        value = self.get(name)
+        return None if value is None else domain.check(self.option(name), value)
+
+    def needs(self, *names: str) -> None:
+        """Raise `Usage` for the first of these that was not typed."""
+        for each in (each for name in names for each in self.command.params if each.name == name):
+            if self.values[each.name or ""] is None:
+                name = spelled(each)
+                how = f"dpacct {self.command.name} {name}"
+                means = MEANS.get(each.name or "", how)
+                raise Usage(f"{name} must be given: {means}", argument=name)
 
     def option(self, name: str) -> str:
         """The spelling of a parameter on the command line."""
         params = {each.name: each for each in self.command.params}
         return spelled(params[name]) if name in params else f"--{name.replace('_', '-')}"
+
+    @property
+    def typed(self) -> dict[str, str]:
+        """The words of a plan that were typed."""
+        from dpacct.cli.plan_file import words
+
+        return self.pick(words())
 
     def stated(self, *, seeks_noise: bool = False) -> StatedPlan:
         """The plan that the line states."""
@@ -246,17 +233,17 @@ class CommandLine:
 
         return stated(self.typed, self.option, seeks_noise=seeks_noise)
 
+    def meaning(self) -> Meaning:
+        """The adjacency and the unit that the line states."""
+        return Meaning.read(self.pick(Meaning.parameters), self.option)
+
     def named(self, error: DpacctError) -> DpacctError:
         """The error, with the option's name in the place of Python's."""
-        name = _PYTHON.get(error.argument or "", error.argument)
+        name = _PYTHON.get(error.argument or "", error.argument or "")
         options = {each.name for each in self.command.params if isinstance(each, click.Option)}
-        options |= {*Steps.parameters, *Meaning.parameters} if self.command.words else set()
-        if name in options and not isinstance(error, Usage | Exclusive):
-            error.argument = self.option(name)
-            if error.message.startswith(f"{name} must "):
-                error.message = error.argument + error.message.removeprefix(name)
-                error.args = (error.message,)
-        return error
+        if "rate" in options:
+            options |= {*Steps.parameters}
+        return error.named(self.option(name)) if name in options else error
 
 
 _PYTHON = {"count": "steps", "n": "steps", "sample_rate": "rate"}
@@ -267,24 +254,22 @@ Makes = OptionGroup | Callable[[], tuple[OptionGroup, ...]]
 
 
 class Command(click.Command):
-    """A command of click, made from a function that gets the line and its own options."""
+    """A command of click, made from a function that gets the line."""
 
     def __init__(
         self,
         name: str,
-        function: Callable[..., Result],
-        groups: Sequence[Makes],
+        function: Callable[[CommandLine], Result],
+        makes: Sequence[Makes],
         examples: Sequence[str],
     ) -> None:
-        made = [each for g in groups for each in ((g,) if isinstance(g, OptionGroup) else g())]
-        json = OptionGroup("Output", (switch("--json", "answer in JSON"),))
-        merged: dict[str, list[click.Parameter]] = {}
+        self.function, self.examples = function, tuple(examples)
+        made = [each for m in makes for each in ((m,) if isinstance(m, OptionGroup) else m())]
+        self.headings: dict[str, list[click.Parameter]] = {}
+        json = group("Output", switch("--json", "answer in JSON"))
         for each in sorted([json, *made], key=lambda g: g.heading == "Output"):
-            merged.setdefault(each.heading, []).extend(each.options)
-        self.headings, self.examples, self.function = merged, tuple(examples), function
-        self.words = frozenset(str(p.name) for g in made if g.words for p in g.options)
-        self.shared = frozenset(str(p.name) for g in made if g.shared for p in g.options)
-        params = [each for listed in merged.values() for each in listed]
+            self.headings.setdefault(each.heading, []).extend(each.options)
+        params = [each for listed in self.headings.values() for each in listed]
         super().__init__(name, params=params, help=inspect.cleandoc(function.__doc__ or ""))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -292,23 +277,21 @@ class Command(click.Command):
         if not ctx.resilient_parsing:
             ctx.meta["empty"] = not args
             values, _, order = self.make_parser(ctx).parse_args(list(args))
-            every = {
-                word for each in self.params if isinstance(each, click.Option) for word in each.opts
-            }
-            for each in order:
-                value = values.get(each.name or "")
-                if isinstance(each, click.Option) and isinstance(value, str) and value in every:
-                    raise Usage(f"{spelled(each)} needs a value after it", argument=spelled(each))
-                if isinstance(each, click.Option) and order.count(each) > 1 and not each.multiple:
-                    raise Usage(
-                        f"{' or '.join(each.opts[:2])} may be given only once",
-                        argument=spelled(each),
-                    )
+            options = [each for each in order if isinstance(each, click.Option)]
+            every = [word for p in self.params if isinstance(p, click.Option) for word in p.opts]
+            for typed in options:
+                said = spelled(typed)
+                if values.get(typed.name or "") in every:
+                    raise Usage(f"{said} needs a value after it", argument=said)
+                if options.count(typed) > 1 and not typed.multiple:
+                    twice = f"{' or '.join(typed.opts[:2])} may be given only once"
+                    raise Usage(twice, argument=said)
         rest = super().parse_args(ctx, args)
         for each in self.params:
-            if isinstance(each, Positional) and each.needed and ctx.params[each.name or ""] is None:
-                said = spelled(each)
-                raise Usage(f"{said} must be given: dpacct {self.name} {said}", argument=said)
+            said = (each.metavar or "") if isinstance(each, click.Argument) else ""
+            if said and each.nargs == 1 and said[0] != "[" and ctx.params[each.name or ""] is None:
+                message = f"{said} must be given: dpacct {self.name} {said}"
+                raise Usage(message, argument=said)
         return rest
 
     def invoke(self, ctx: click.Context) -> None:
@@ -319,26 +302,22 @@ class Command(click.Command):
         with Progress(f"dpacct {self.name}") as progress:
             line = CommandLine(self, ctx.params, progress.tell)
             try:
-                result = self.function(line, **line.own)
+                result = self.function(line)
+                quiet = line.has("quiet")
                 if line.json:
-                    body = result.body()
-                    lines = (
-                        []
-                        if body is None
-                        else [output.as_text(output.payload(str(self.name), body))]
-                    )
+                    lines = [output.document(str(self.name), result.body())]
                 else:
-                    quiet = (line.own | line.values).get("quiet")
                     lines = [*(result.quiet if quiet else result.lines)()]
-                    lines[:1] = map(_bold, lines[:1]) if not quiet and result.answer else lines[:1]
+                    if result.answer and lines and not quiet:
+                        lines[0] = _bold(lines[0])
             except Usage as error:
                 if ctx.meta.get("empty") and self.examples:
-                    error.message += f"; for example: dpacct {self.examples[0]}"
-                    error.args = (error.message,)
+                    message = f"{error.message}; for example: dpacct {self.examples[0]}"
+                    raise Usage(message, argument=error.argument) from None
                 raise
             except DpacctError as error:
                 raise line.named(error) from error.__cause__
-        for each in lines:
+        for each in filter(None, lines) if line.json else lines:
             click.echo(each)
         for each in result.notes:
             output.note(each)
@@ -362,8 +341,10 @@ class Command(click.Command):
 
     def refusal(self, typed: str) -> str:
         """The end of the sentence for an option that the command does not have."""
+        from dpacct.cli.plan_file import sizes
+
         name, here = typed.lstrip("-").replace("-", "_"), {each.name: each for each in self.params}
-        if "rate" in self.words and name not in here and name in _noise_sizes():
+        if "rate" in here and name not in here and name in (*sizes(), "steps", "epochs"):
             return ", which dpacct eps has"
         if typed in ("--quiet", "-q"):
             return ": its answer is not a single number"
@@ -372,26 +353,17 @@ class Command(click.Command):
         return did_you_mean(typed, [*listed, "--help"], also)
 
 
-def _noise_sizes() -> Iterable[str]:
-    from dpacct.cli.plan_file import sizes
-
-    return {*sizes(), "steps", "epochs"}
-
-
 def _bold(line: str) -> str:
     """The line that answers stands out on a terminal, unless NO_COLOR is set."""
-    return (
-        click.style(line, bold=True)
-        if sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-        else line
-    )
+    plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR")
+    return line if plain else click.style(line, bold=True)
 
 
 def command(
-    name: str, *groups: Makes, examples: Sequence[str]
-) -> Callable[[Callable[..., Result]], Command]:
-    """Make a function a command: it gets the `CommandLine` and the options of its own groups.
+    name: str, *makes: Makes, examples: Sequence[str]
+) -> Callable[[Callable[[CommandLine], Result]], Command]:
+    """Make a function a command: it gets the `CommandLine`.
 
     Its docstring is the help; `examples` are lines without "dpacct", which tests run.
     """
-    return lambda function: Command(name, function, groups, examples)
+    return lambda function: Command(name, function, makes, examples)

@@ -8,14 +8,14 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpacct.answer.answer import bounded, grade, is_tight
+from dpacct.cli.command import MEANS
 from dpacct.cli.plan_file import (
     PlanFile,
     as_table,
     at,
-    check_keys,
     contents,
     file_name,
     is_federated,
@@ -24,179 +24,155 @@ from dpacct.cli.plan_file import (
     texts,
     told_of,
 )
-from dpacct.cli.target import MEANS
-from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, Word, did_you_mean, one_of
+from dpacct.declare.domain import DELTA, POSITIVE, Word, did_you_mean, one_of
 from dpacct.declare.number import down, listed, rounded, up
 from dpacct.declare.record import Call, Exclusive, Parameter, Usage
 from dpacct.display import aligned
-from dpacct.errors import InvalidArgument, NotCertified, Unreachable
+from dpacct.errors import NotCertified, Unreachable
+from dpacct.federated import UDPFL, Client, FederatedPlan
+from dpacct.federated.udp_fl import NOISES
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.federated import UDPFL, Client, FederatedPlan, Harmonized, Row
+    from dpacct.federated import Harmonized, Row
     from dpacct.plan.node import Node
     from dpacct.report.about import About
     from dpacct.report.document import ReportSection
 
-_NOISE = {
-    "sigma": Parameter(
-        POSITIVE, "standard deviation / sensitivity (prifedsync: std / (2C))", "S", alias="sigma"
-    ),
-    "noise_multiplier": Parameter(
-        POSITIVE, "standard deviation / clip, instead of --sigma", "Z", alias="noise_multiplier"
-    ),
+NOISE = {
+    "sigma": "standard deviation / sensitivity (prifedsync: std / (2C))",
+    "noise_multiplier": "standard deviation / clip, instead of --sigma",
+    "epsilon": MEANS["epsilon"],
 }
-NOISE = (*_NOISE, "epsilon")
 """Ways to say how much noise there is, or what it is for."""
-_ELSEWHERE = dict.fromkeys(("client", "assumptions", "report"), "")
 _FOR_ALL = ("delta", "client_rate")  # may stand once for all clients of udp-fl
 
 
 @cache
 def kinds() -> dict[str, type[FederatedPlan]]:
-    """The algorithms whose clients are all alike, by their names."""
-    from dpacct.federated import FederatedPlan
-
+    """The algorithms whose clients are all alike, by their names; prifedsync is the first."""
     classes = FederatedPlan.__subclasses__()
     for each in classes:
         classes += each.__subclasses__()
-    return {each.algorithm: each for each in classes if "algorithm" in vars(each)}
-
-
-class AlgorithmName(Word):
-    """The name of an algorithm, also as papers and training write it: DP-FedAvg, dp_fedavg."""
-
-    def check(self, name: str, value: object) -> str:
-        """The name as `dpacct federated --help` lists it."""
-        self.choices = self.choices or _names()
-        return super().check(name, str(value).lower().replace("_", "-"))
-
-
-def _names() -> tuple[str, ...]:
-    return (*sorted(kinds(), key=lambda name: name != "prifedsync"), "udp-fl")
-
-
-def algorithms() -> str:
-    """Every algorithm in the words of the help."""
-    return f"{', '.join(_names())}; prifedsync unless given; udp-fl needs a plan file"
-
-
-ALGORITHM = AlgorithmName()
+    named = {each.algorithm: each for each in classes if "algorithm" in vars(each)}
+    return dict(sorted(named.items(), key=lambda entry: (entry[0] != "prifedsync", entry[0])))
 
 
 @cache
-def settings() -> dict[str, Parameter[Any]]:
+def options() -> dict[str, Parameter[Any]]:
     """The settings of all these algorithms."""
-    declared: dict[str, Parameter[Any]] = {}
-    for kind in reversed(kinds().values()):  # the last is PriFedSync, whose ranges are narrower
-        declared = {**kind.parameters, **declared}
-    return {**declared, **_NOISE}
+    found = {name: each for kind in kinds().values() for name, each in kind.parameters.items()}
+    found |= kinds()["prifedsync"].parameters
+    noise = (
+        Parameter(POSITIVE, NOISE["sigma"], "S"),
+        Parameter(POSITIVE, NOISE["noise_multiplier"], "Z"),
+    )
+    for name, each in zip(("sigma", "noise_multiplier"), noise, strict=True):
+        each.__set_name__(FederatedPlan, name)
+    return {**found, "sigma": noise[0], "noise_multiplier": noise[1]}
 
 
-@cache
-def keys() -> dict[str, Parameter[Any]]:
-    """The keys that a file may have outside its tables."""
-    target = {
-        "epsilon": Parameter(EPSILON, MEANS["epsilon"]),
-        "delta": Parameter(DELTA, MEANS["delta"]),
-    }
-    return {"algorithm": Parameter(ALGORITHM, "name of the algorithm"), **settings(), **target}
+class PlanSettings(NamedTuple):
+    """The settings of a plan as they were typed, what each is called there, and the tables of clients."""
+
+    typed: Mapping[str, str] = {}
+    call: Call = lambda name: "--eps" if name == "epsilon" else "--" + name.replace("_", "-")
+    clients: object = None
+
+    @property
+    def algorithm(self) -> str:
+        """The name of the algorithm, also as papers and training write it: DP-FedAvg, dp_fedavg."""
+        name = self.typed.get("algorithm", "prifedsync").lower().replace("_", "-")
+        return Word(*kinds(), "udp-fl").check(self.call("algorithm"), name)
+
+    def under(self, typed: Mapping[str, str]) -> PlanSettings:
+        """These settings, those of the command line before them; its noise takes the place of the file's."""
+        noise = NOISE if typed.keys() & NOISE.keys() else ()
+        kept = {key: value for key, value in self.typed.items() if key not in noise}
+        option = PlanSettings().call
+        call = lambda name: option(name) if name in typed or name not in kept else self.call(name)  # noqa: E731
+        return PlanSettings({**kept, **typed}, call, self.clients)
 
 
-def checked(typed: Mapping[str, str], call: Call) -> dict[str, Any]:
-    """Settings as they were typed, made exact; raises `InvalidArgument`."""
-    return {key: keys()[key].check(call(key), value) for key, value in typed.items()}
-
-
-def option(name: str) -> str:
-    """The command-line option of a setting."""
-    return "--eps" if name == "epsilon" else "--" + name.replace("_", "-")
-
-
-def settings_of(table: Mapping[str, Any], name: str) -> dict[str, Any]:
+def settings_of(table: Mapping[str, Any], name: str) -> PlanSettings:
     """The settings in a file's table; raises `InvalidArgument`."""
     if table.keys() & {"step", "plan"}:
         message = f"{name} is a plan of steps, which dpacct compose and dpacct report read"
         raise Usage(message, argument="PLAN")
-    said, call = texts(table, keys(), name, _ELSEWHERE)
+    elsewhere = dict.fromkeys(("client", "assumptions", "report"), "")
+    typed, _ = texts(table, [*options(), "algorithm", "epsilon", "delta"], name, elsewhere)
     told_of(table, name)
-    with at(name):
-        read = checked(said, call)
-    return read | ({"client": table["client"]} if "client" in table else {})
+    return PlanSettings(typed, lambda key: f"{name}: {key}", table.get("client"))
 
 
-def plan_of(algorithm: str, settings: Mapping[str, Any]) -> FederatedPlan:
+def plan_of(settings: PlanSettings) -> FederatedPlan:
     """The plan; raises `InvalidArgument` for settings that are missing, or that the algorithm has not."""
+    algorithm, call = settings.algorithm, settings.call
+    option = PlanSettings().call
+    if settings.clients is not None:
+        raise Usage(f"[[client]] belongs to udp-fl, not to {algorithm}", argument="client")
     kind = kinds()[algorithm]
-    said = {name: value for name, value in settings.items() if name not in (*NOISE, "delta")}
+    beside = ("algorithm", "delta", *NOISE)
+    said = {name: value for name, value in settings.typed.items() if name not in beside}
     for name in said:
         if name not in kind.parameters:
             takes = ", ".join(map(option, dict.fromkeys((*kind.parameters, "delta", *NOISE))))
             message = f"{option(name)} is not a setting of {algorithm}, which takes {takes}"
             raise Exclusive(message, argument=option(name))
-    required = [name for name, each in kind.parameters.items() if each.required]
-    missing = [n for n in ("delta", *required) if n not in settings and n not in NOISE]
+    required = [n for n, each in kind.parameters.items() if each.required and n not in NOISE]
+    missing = [option(name) for name in ("delta", *required) if name not in settings.typed]
     if missing:
-        message = f"{algorithm} needs {listed([*map(option, missing)])}"
-        raise Usage(message, argument=option(missing[0]))
-    return kind.read(said | _noise(kind, settings), option)
-
-
-def _noise(kind: type[FederatedPlan], settings: Mapping[str, Any]) -> dict[str, Fraction]:
-    """The noise as the class takes it; None if a target is given instead."""
-    ways = [name for name in NOISE if name in settings]
+        raise Usage(f"{algorithm} needs {listed(missing)}", argument=missing[0])
+    ways = [name for name in NOISE if name in settings.typed]
     if len(ways) != 1:
         message = "give the noise with --sigma (standard deviation / sensitivity) or"
         message += " --noise-multiplier (standard deviation / clip), or a target with --eps"
         got = " and ".join(map(option, ways)) or "none of them"
         raise Exclusive(f"{message}, got {got}", argument="--sigma")
-    way, value = ways[0], settings[ways[0]]
-    accepted = kind.parameters
-    if "sigma" in accepted:  # sensitivity 2C: one record is exchanged
-        return {"sigma": Fraction(1) if way == "epsilon" else value / (1 + (way != "sigma"))}
-    if way == "epsilon":
-        return {"noise_multiplier": Fraction(1)}
-    usual = accepted["sampling"].default if "sampling" in accepted else ""
-    uniform = settings.get("sampling", usual) == "uniform"
-    return {"noise_multiplier": value * (1 + uniform) if way == "sigma" else value}
+    # where a record or client is exchanged, the sensitivity is two clips; a target begins anywhere
+    own = "sigma" if "sigma" in kind.parameters else "noise_multiplier"
+    made = kind.read({**said, own: 1}, call)
+    if ways[0] == "epsilon":
+        return made
+    size = POSITIVE.check(call(ways[0]), settings.typed[ways[0]])
+    factor = Fraction(1 if ways[0] == own else made.adjacency.clip_factor)
+    return kind.read({**said, own: size / factor if own == "sigma" else size * factor}, call)
 
 
-def clients_of(settings: Mapping[str, Any], name: str) -> UDPFL:
+def clients_of(settings: PlanSettings, name: str) -> UDPFL:
     """The plan of a file with [[client]] tables; raises `InvalidArgument`."""
-    from dpacct.federated import UDPFL
-
+    typed, tables = settings.typed, settings.clients
+    own = ("algorithm", "rounds", "local_steps", *_FOR_ALL)
     with at(name):
-        check_keys(settings, ("client", "rounds", "local_steps", *_FOR_ALL), "udp-fl")
-        tables = settings.get("client")
+        for key in typed:
+            if key not in own:
+                raise Usage(f"udp-fl takes no {key}{did_you_mean(key, own)}", argument=key)
         if not isinstance(tables, list) or not tables:
             raise Usage("there must be one or more [[client]] tables", argument="client")
-        if "rounds" not in settings:
+        if "rounds" not in typed:
             raise Usage("udp-fl needs rounds", argument="rounds")
-    shared = {key: settings[key] for key in _FOR_ALL if key in settings}
+    shared = {key: typed[key] for key in _FOR_ALL if key in typed}
     members = [_client(table, f"{name}: client {i}", shared) for i, table in enumerate(tables, 1)]
-    steps = {key: int(settings[key]) for key in ("rounds", "local_steps") if key in settings}
+    steps: Any = {key: typed[key] for key in ("rounds", "local_steps") if key in typed}
     with at(name):
         return UDPFL(clients=members, **steps)
 
 
-def _client(table: object, place: str, shared: Mapping[str, Fraction]) -> Client:
-    from dpacct.federated import Client
-    from dpacct.federated.udp_fl import NOISES
-
-    sizes = dict.fromkeys(NOISES.values(), Client.noise)
-    declared = {**Client.parameters, **sizes}
-    del declared["noise"]
-    said, call = texts(as_table(table, place), declared, place)
+def _client(table: object, place: str, shared: Mapping[str, str]) -> Client:
+    sizes = [*NOISES.values()]
+    names = [name for name in Client.parameters if name != "noise"]
+    said, call = texts(as_table(table, place), [*names, *sizes], place)
     with at(place):
         kind = Client.mechanism.check("mechanism", said.get("mechanism", "gaussian"))
         size = NOISES[kind]
-        for key in said.keys() & sizes.keys() - {size}:
-            raise Exclusive(f"the noise of {kind} is {size}, not {key}", argument=key)
-        values: dict[str, Any] = {"name": place.rpartition(": ")[2], **shared, **said}
-        if size not in said:
-            return Client.read(values, call)
-        values["noise"] = values.pop(size)
-        return Client.read(values, lambda name: size if name == "noise" else name)
+        for key in said:
+            if key in sizes and key != size:
+                raise Exclusive(f"the noise of {kind} is {size}, not {key}", argument=key)
+        values = {"name": place.rpartition(": ")[2], **shared, **said}
+        values |= {"noise": values.pop(size)} if size in values else {}
+        return Client.read(
+            values, lambda name: call(size) if name == "noise" and size in said else name
+        )
 
 
 # --- what a report states
@@ -222,25 +198,22 @@ def read_stated(path: str, client: str | None = None) -> PlanFile:
     """
     text, name = contents(path), file_name(path)
     table = {} if text.lstrip().startswith("{") else table_of(text, name)
-    if not is_federated(table):
-        if client is not None:
-            message = f"--client is for plans of udp-fl; {name} is a plan of steps"
-            raise Exclusive(message, argument="--client")
-        return plan_of_text(text, name)
-    settings = settings_of(table, name)
-    chosen = settings.pop("algorithm", "prifedsync")
-    declared, about = told_of(table, name)
-    if chosen == "udp-fl":
-        file = _of_client(clients_of(settings, name), client, name)
-    elif client is not None or "client" in settings:
+    federated = is_federated(table)
+    settings = settings_of(table, name) if federated else PlanSettings()
+    chosen = settings.algorithm if federated else "steps"
+    if chosen != "udp-fl" and client is not None:
         message = f"--client is for plans of udp-fl; {name} is a plan of {chosen}"
         raise Exclusive(message, argument="--client")
+    if not federated:
+        return plan_of_text(text, name)
+    if chosen == "udp-fl":
+        file = _of_client(clients_of(settings, name), client, name)
     else:
-        file = _of_all(chosen, settings, name)
+        file = _of_all(settings, name)
     # what the file says of the deployment comes before what the kind of plan says
+    declared, about = told_of(table, name)
     said = dict(file.about.said) if file.about else {}
-    said |= about.said if about else {}
-    return file._replace(assumptions=declared, about=_about(said))
+    return file._replace(assumptions=declared, about=_about(said | (about.said if about else {})))
 
 
 def _about(said: dict[str, Any]) -> About:
@@ -249,15 +222,19 @@ def _about(said: dict[str, Any]) -> About:
     return About(**said)
 
 
-def _of_all(chosen: str, settings: dict[str, Any], name: str) -> PlanFile:
+def _of_all(settings: PlanSettings, name: str) -> PlanFile:
     """The stated guarantee of a plan whose clients are all alike."""
-    if "epsilon" in settings:
+    if "epsilon" in settings.typed:
         message = f"a report states the epsilon of a noise: in {name}, write the sigma that"
         raise Usage(f"{message} dpacct federated finds in place of `epsilon`", argument="epsilon")
-    if not settings.keys() & set(NOISE):
+    if not settings.typed.keys() & NOISE.keys():
         message = f"{name} has no noise, without which there is nothing to report: add the line"
         raise Usage(f"{message} `sigma = 1` (standard deviation / sensitivity)", argument="sigma")
-    plan = plan_of(chosen, {"delta": None, **settings})  # a report may be told its delta
+    given = settings.typed.get("delta")
+    delta = None if given is None else DELTA.check(settings.call("delta"), given)
+    plan = plan_of(
+        settings._replace(typed={"delta": "", **settings.typed})
+    )  # or a report may be told
     node = plan.tree().under(str(plan.adjacency), unit=str(plan.unit))
     # Towards whom: all others at once, and not who sees a single message of a secure sum.
     notion = next(each for each in plan.notions if each in ("strong", "client"))
@@ -270,8 +247,7 @@ def _of_all(chosen: str, settings: dict[str, Any], name: str) -> PlanFile:
         first = next(row.answer for row in rows if row.notion == notion)
         return _for(node, first), _sections(plan, rows)
 
-    about = _about({"viewer": _VIEWERS[notion]})
-    return PlanFile(node, delta=settings.get("delta"), about=about, account=account)
+    return PlanFile(node, delta=delta, about=_about({"viewer": _VIEWERS[notion]}), account=account)
 
 
 def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
@@ -280,12 +256,8 @@ def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
     if name is None and len(names) > 1:
         message = f"each client of {file} has a guarantee of its own: choose one with --client,"
         raise MissingKey(f"{message} such as {one_of(names[:6])}", argument="--client")
-    if name is not None and name not in names:
-        message = f"--client must be one of {one_of(names[:6])}, got {name[:40]!r}"
-        raise InvalidArgument(message + did_you_mean(name, names), argument="--client")
-    chosen: Harmonized = next(
-        each for each in plan.harmonized() if name in (None, each.client.name)
-    )
+    Word(*names).check("--client", name or names[0])
+    chosen: Harmonized = next(e for e in plan.harmonized() if e.client.name == (name or names[0]))
     who, answer = chosen.client.name, chosen.epsilon
     if answer is None:
         message = f"client {who} takes no part: its budget is less than one round costs"
@@ -294,10 +266,8 @@ def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
 
     def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
         if delta != chosen.client.delta:
-            message = (
-                f"--delta: the delta of client {who} is in {file}, where it decides its noise or"
-            )
-            raise Exclusive(f"{message} its last round.", argument="--delta")
+            message = f"--delta: the delta of client {who} is in {file}, where it decides its noise"
+            raise Exclusive(f"{message} or its last round.", argument="--delta")
         return _for(node, answer), _sections(plan, list(plan.rows_of(chosen)))
 
     about = _about({"viewer": _VIEWERS["record"], "unit": f"one record of the client {who}"})
@@ -309,28 +279,31 @@ def _for(node: Node, answer: Answer) -> Answer:
 
 
 def _sections(plan: FederatedPlan | UDPFL, rows: list[Row]) -> tuple[ReportSection, ...]:
+    """A federated plan's routes as sections of a report."""
     from dpacct.report.document import NO_GUARANTEE, ReportSection
-
-    def section(
-        title: str, head: tuple[str, ...], cells: list[tuple[str, ...]], *said: str
-    ) -> ReportSection:
-        """A federated plan's routes as a section of a report."""
-        signs = tuple(
-            tuple(cell.replace("<= ", "≤ ").replace(">= ", "≥ ") for cell in row) for row in cells
-        )
-        return ReportSection(title=title, paragraphs=said, head=head, rows=signs)
 
     what = f"Algorithm {plan.algorithm} ({plan.paper}). One {plan.unit} moves what the noise is"
     said = [f"{what} added to as follows: {plan.sensitivity}."]
     if any(row.notion == "weak" for row in rows):
         sides = "Weak is towards one other client, strong towards all others and the server"
         said.append(f"{sides} together.")
-    answers = answer_rows(rows, "epsilon", estimate=f"{NO_GUARANTEE}: ")
+    routes = answer_rows(rows, "epsilon", estimate=f"{NO_GUARANTEE}: ")
     printed = printed_rows(rows, refuted=f"{NO_GUARANTEE}: ")
-    routes = section("From whom, and by every route", *answers, *said)
-    if not printed[1]:
-        return (routes,)
-    return routes, section("What the paper's formulas give", *printed)
+    titles = ("From whom, and by every route", "What the paper's formulas give")
+    return tuple(
+        ReportSection(
+            title=title,
+            paragraphs=tuple(said) if title == titles[0] else (),
+            head=head,
+            rows=tuple(tuple(map(_signed, row)) for row in cells),
+        )
+        for title, (head, cells) in zip(titles, (routes, printed), strict=True)
+        if cells
+    )
+
+
+def _signed(cell: str) -> str:
+    return cell.replace("<= ", "≤ ").replace(">= ", "≥ ")
 
 
 # --- rows in words and in JSON
@@ -416,14 +389,9 @@ def row_json(row: Row, quantity: str) -> dict[str, Any]:
         printed = row.printed
         body["printed"] = {
             "theorem": printed.theorem,
-            "value": number(printed.value),
+            "value": printed.value if math.isfinite(printed.value) else None,
             "status": printed.status,
             "is_answer": printed.holds,
             "told": printed.told,
         }
     return body
-
-
-def number(value: float) -> float | None:
-    """A number that JSON can hold, or null."""
-    return value if math.isfinite(value) else None

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import click
 
-from dpacct.cli.output import ExitStatus, Failure, describe, in_utf8
+from dpacct.cli.command import Command, spelled
+from dpacct.cli.output import SCHEMA, ExitStatus, as_text
 from dpacct.declare.domain import did_you_mean
 from dpacct.declare.record import Usage
-
-if TYPE_CHECKING:
-    from dpacct.cli.command import Command
+from dpacct.errors import DpacctError
 
 COMMANDS = {
     "noise": "The smallest noise that meets a target.",
@@ -98,8 +98,9 @@ class Root(click.Group):
         words = list(args)
         if sys.stdout is None:  # closed by the caller (>&-), who wants no output
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-        in_utf8(sys.stdout)
-        in_utf8(sys.stderr)
+        for stream in (sys.stdout, sys.stderr):  # a terminal keeps its encoding
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
         if COMPLETE_VARIABLE in os.environ:  # a shell is asking what could come next
             self._main_shell_completion({}, "dpacct", COMPLETE_VARIABLE)
         try:
@@ -119,27 +120,86 @@ class Root(click.Group):
         return ExitStatus.OK
 
 
+class Failure(NamedTuple):
+    """The reason why a command gave no answer: the code, kind, message and argument of its JSON."""
+
+    code: int
+    kind: str
+    message: str
+    argument: str | None = None
+
+    def show(self, *, as_json: bool) -> int:
+        """Print the failure where it belongs, JSON on stdout or a sentence on stderr; return its code."""
+        line = " ".join(self.message.split())
+        line += "" if line.endswith((".", "?", "!")) else "."
+        if as_json:
+            body = self._replace(message=line)._asdict()
+            click.echo(as_text({"schema": SCHEMA, "error": body}, indent=None))
+            sys.stdout.flush()
+        else:
+            plain = not sys.stderr.isatty() or os.environ.get("NO_COLOR")
+            click.echo(
+                f"{'error:' if plain else click.style('error:', fg='red', bold=True)} {line}",
+                err=True,
+            )
+        return self.code
+
+
+def describe(error: BaseException) -> Failure:
+    """The failure that an exception amounts to; anything unforeseen is an internal error."""
+    if isinstance(error, DpacctError):
+        return Failure(error.exit_code, error.kind, str(error), error.argument)
+    if isinstance(error, click.ClickException):
+        return _usage(error)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Failure(ExitStatus.INTERRUPTED, "interrupted", "interrupted")
+    if os.environ.get("DPACCT_DEBUG") == "1":
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
+    text = (
+        f"internal error ({type(error).__name__}: {' '.join(str(error).split())[:200]}), which is a"
+    )
+    text += (
+        " bug in dpacct: please report this command with the traceback that DPACCT_DEBUG=1 prints"
+    )
+    return Failure(ExitStatus.INTERNAL, "internal", text)
+
+
+def _usage(error: click.ClickException) -> Failure:
+    """The failure for a line that click refuses, in our words."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    where = "dpacct" if context is None else context.command_path
+    argument, message = None, error.format_message()
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        argument, command = error.option_name[:40], context.command
+        if isinstance(command, Command):
+            end = command.refusal(argument)
+        else:
+            words = [word for each in command.params for word in each.opts]
+            end = f" before the command's name{did_you_mean(argument, [*words, '--help'])}"
+        message = f"{where} has no option {argument}{end}"
+    elif isinstance(error, click.BadOptionUsage):
+        argument, message = error.option_name, f"{error.option_name} needs a value after it"
+    elif isinstance(error, click.BadParameter):
+        argument = spelled(error.param)
+    else:
+        message = f"{where}: {message}"
+    return Failure(ExitStatus.USAGE, "usage", message, argument)
+
+
 def _fail(error: BaseException, *, as_json: bool) -> int:
     try:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
             raise error
-        what = describe(error)
-        what.show(as_json=as_json)
-        sys.stdout.flush()
+        return describe(error).show(as_json=as_json)
     except OSError as refused:
-        return _hang_up(refused)
-    return what.status
-
-
-def _hang_up(error: OSError) -> int:
-    """End when stdout cannot be written: its reader is gone (`dpacct ... | head -1`) or a disk is full."""
-    # Python flushes stdout once more at exit, which would complain; give it somewhere to write.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    if isinstance(error, BrokenPipeError):
-        return ExitStatus.BROKEN_PIPE  # that is no error to talk about
-    message = f"cannot write to standard output: {error.strerror}."
-    Failure(ExitStatus.USAGE, "usage", message).show(as_json=False)
-    return ExitStatus.USAGE
+        # Python flushes stdout once more at exit, which would complain; give it somewhere to write.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(refused, BrokenPipeError):
+            return ExitStatus.BROKEN_PIPE  # its reader is gone (`dpacct ... | head -1`): no error
+        message = f"cannot write to standard output: {refused.strerror}"
+        return Failure(ExitStatus.USAGE, "usage", message).show(as_json=False)
 
 
 def _width() -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from fractions import Fraction
 from functools import cache, reduce
 from operator import add
@@ -20,8 +20,6 @@ from dpacct.declare.words import Meaning, Steps
 from dpacct.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dpacct.answer import Answer
     from dpacct.answer.ask import BoundaryQuestion
     from dpacct.mechanisms.mechanism import Mechanism
@@ -35,6 +33,9 @@ if TYPE_CHECKING:
     Account = Callable[[Fraction], tuple[Answer, tuple[ReportSection, ...]]]
 
 MAX_BYTES = 10_000_000
+MAX_DEPTH = 20
+ALIASES = {"sample_rate": "rate", "rounds": "steps"}
+"""Further spellings of keys."""
 
 
 def file_name(path: str) -> str:
@@ -47,11 +48,8 @@ def contents(path: str) -> str:
     if path == "-" and sys.stdin is None:
         raise Usage("cannot read standard input: it is closed", argument="PLAN")
     try:
-        if path == "-":
-            content = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with open(path, "rb") as file:
-                content = file.read(MAX_BYTES + 1)
+        with nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         reason = getattr(error, "strerror", None) or str(error)
         raise Usage(f"cannot read {path[:80]!r}: {reason.lower()}", argument="PLAN") from None
@@ -103,53 +101,41 @@ def as_table(value: object, place: str) -> Mapping[str, Any]:
     raise Usage(f"{place} must be a table of keys and values")
 
 
-def as_text(value: object, place: str) -> str:
-    """A value as it was typed; lists, tables, dates and booleans are no numbers."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    message = f"{place} must be a number or a text, got {str(value).lower()[:40]}"
-    raise InvalidArgument(message)
-
-
-def check_keys(table: Mapping[str, Any], keys: Iterable[str], place: str) -> None:
-    """Refuse an unknown key, which would be a setting silently without effect."""
-    listed = tuple(keys)
-    for key in table:
-        if key not in listed:
-            hint = did_you_mean(key, listed)
-            raise Usage(f"{place}: unknown key {key[:40]!r}{hint}", argument=key)
-
-
 def texts(
     table: Mapping[str, Any],
-    parameters: Mapping[str, Parameter[Any]],
+    names: Iterable[str],
     place: str,
-    others: Mapping[str, str] | None = None,
+    others: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[dict[str, str], Call]:
-    """The values of these parameters in a table, and the name of each there.
+    """The values of these parameters in a table, as they were typed, and the name of each there.
 
     A parameter may go by any of its spellings. `others` are further keys, each with the parameter that
-    it spells, or "" where somebody else reads it.
+    it spells, or "" where somebody else reads it. An unknown key, which would be a setting silently
+    without effect, is refused.
     """
-    spelled = {also: name for also, name in ALIASES.items() if name in parameters}
-    spelled |= {name: name for name in parameters} | dict(others or {})
-    check_keys(table, spelled, place)
-    typed: dict[str, str] = {}
-    for key in table:
-        if spelled[key] and typed.setdefault(spelled[key], key) != key:
-            message = f"{typed[spelled[key]]} and {key} are one setting; leave one of them out"
+    listed = [*names]
+    spelled = {also: name for also, name in ALIASES.items() if name in listed}
+    spelled |= dict(zip(listed, listed, strict=True)) | dict(others)
+    typed, said = dict[str, str](), dict[str, str]()
+    for key, value in table.items():
+        name = spelled.get(key)
+        if name is None:
+            raise Usage(
+                f"{place}: unknown key {key[:40]!r}{did_you_mean(key, spelled)}", argument=key
+            )
+        if not name:
+            continue
+        if name in typed:
+            message = f"{typed[name]} and {key} are one setting; leave one of them out"
             raise Exclusive(f"{place}: {message}", argument=key)
-    with at(place):
-        said = {name: as_text(table[key], key) for name, key in typed.items()}
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            message = f"{place}: {key} must be a number or a text, got {str(value).lower()[:40]}"
+            raise InvalidArgument(message, argument=key)
+        typed[name], said[name] = key, str(value)
     return said, lambda name: typed.get(name, name)
 
 
-ALIASES = {"sample_rate": "rate", "rounds": "steps"}
-"""Further spellings of keys."""
-MAX_DEPTH = 20
-_PLAIN = r"[+-]?(\d[\d_]*(?:\.[\d_]*)?|\.\d+)([eE][+-]?\d+)?"
+# --- words
 
 
 @cache
@@ -170,28 +156,32 @@ def noises() -> dict[str, type[Mechanism]]:
     return {name: kind for name, kind in kinds().items() if kind.sought}
 
 
+def _heads(kind: type[Mechanism]) -> list[str]:
+    """The parameters that say how much noise there is, one for each way to say it."""
+    return [way[0] for way in kind.ways] or [kind.sought]
+
+
 def sizes() -> frozenset[str]:
     """The parameters that say how much noise there is, of all mechanisms."""
-    ways = [way for kind in noises().values() for way in (kind.ways or kind.sought).split("|")]
-    return frozenset(way.split()[0] for way in ways)
+    return frozenset(head for kind in noises().values() for head in _heads(kind))
 
 
-@cache
-def uses(*of: type[Mechanism]) -> dict[str, Parameter[Any]]:
-    """The parameters of several mechanisms; what each means says for which of them it means so."""
-    parameters: dict[str, Parameter[Any]] = {}
-    meanings: dict[str, dict[str, list[str]]] = {}
+def uses(*of: type[Mechanism]) -> dict[str, tuple[Parameter[Any], str]]:
+    """The parameters of several mechanisms, and what each means for which of them."""
+    means: dict[str, dict[str, list[str]]] = {}
+    found = {name: each for kind in of[::-1] for name, each in kind.parameters.items()}
     for kind in of:
         for name, each in kind.parameters.items():
-            parameters.setdefault(name, each)
-            meanings.setdefault(name, {}).setdefault(each.means, []).append(kind.kind)
+            means.setdefault(name, {}).setdefault(each.means, []).append(kind.kind)
     return {
-        name: each.but(means="; ".join(f"{', '.join(k)}: {m}" for m, k in meanings[name].items()))
-        for name, each in parameters.items()
+        name: (found[name], "; ".join(f"{', '.join(k)}: {m}" for m, k in said.items()))
+        for name, said in means.items()
     }
 
 
-ANYBODY = Meaning.read({}, str)
+def words() -> tuple[str, ...]:
+    """All words of a plan."""
+    return ("mechanism", *uses(*noises().values()), "zcdp", *Steps.parameters, *Meaning.parameters)
 
 
 def samplings() -> dict[str, type[Sampler]]:
@@ -203,8 +193,10 @@ def samplings() -> dict[str, type[Sampler]]:
 
 def sampler(steps: Steps, call: Call) -> Sampler | None:
     """The sampler that the words state; None without sampling."""
-    rate = steps.share(call)
-    return None if rate is None else samplings()[steps.drawn or "poisson"].stated(rate, steps, call)
+    share = steps.share
+    return (
+        None if share is None else samplings()[steps.drawn or "poisson"].stated(share, steps, call)
+    )
 
 
 def repeated(
@@ -213,16 +205,15 @@ def repeated(
     """The plan of these steps of a release, with sampling and protection as stated."""
     times, who = steps.count(call) if count is None else count, sampler(steps, call)
     if who is None:
-        node = release * times
-    else:
-        fixed = who.fixed_adjacency
-        if fixed is not None and meaning.adjacency not in (None, fixed):
-            message = f"{call('adjacency')} must be {fixed} for {steps.drawn} sampling"
-            raise InvalidArgument(f"{message}, got {meaning.adjacency}", argument=call("adjacency"))
-        if count is None:
-            who.check_count(times, call)
-        node = who.steps(release, times)
-    return node.under(meaning.adjacency, unit=meaning.unit or "")
+        return (release * times).under(meaning.adjacency, unit=meaning.unit or "")
+    fixed = who.fixed_adjacency
+    if fixed is not None and meaning.adjacency not in (None, fixed):
+        message = f"{call('adjacency')} must be {fixed} for {steps.drawn} sampling"
+        raise InvalidArgument(f"{message}, got {meaning.adjacency}", argument=call("adjacency"))
+    if count is None:
+        who.check_count(times, call)
+    unit = meaning.unit or ("" if who.unit is None else str(who.unit))
+    return who.steps(release, times).under(meaning.adjacency, unit=unit)
 
 
 class StatedPlan(NamedTuple):
@@ -260,77 +251,74 @@ class StatedPlan(NamedTuple):
         """
         from dpacct.cli.screens import two_readings
 
-        value = self.noise.get(self.kind.sought)
-        if value is None or "noise_multiplier" not in self.kind.parameters:
+        name = self.kind.sought
+        if name not in self.noise or "noise_multiplier" not in self.kind.parameters:
             return []
-        exact = self.kind.parameters[self.kind.sought].check(self.kind.sought, value)
-        other = self._replace(noise={"noise_multiplier": value}, made=None)
+        other = self._replace(noise={"noise_multiplier": self.noise[name]}, made=None)
         asked = None if ask is None else lambda: ask(other)
-        return two_readings(self.call(self.kind.sought), exact, adjacency, asked)
+        exact = self.kind.parameters[name].check(name, self.noise[name])
+        return two_readings(self.call(name), exact, adjacency, asked)
 
     def sized(self, size: float | Fraction) -> Node:
         """The whole plan with this value of the noise to be found."""
         return self.plan(**{self.kind.sought: size})
 
-    def least(self, epsilon: Fraction, delta: Fraction) -> BoundaryQuestion:
+    def least(self, **target: Any) -> BoundaryQuestion:
         """The question for the least noise, of `sized`."""
         from dpacct.answer.ask import BoundaryQuestion
 
-        name, bounds = self.kind.sought, self.kind.between
-        return BoundaryQuestion(epsilon=epsilon, delta=delta, name=name, bounds=bounds)
+        return BoundaryQuestion(**target, name=self.kind.sought, bounds=self.kind.between)
 
 
-def stated(words: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -> StatedPlan:
+def stated(typed: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -> StatedPlan:
     """The plan of words that were typed; raises `InvalidArgument` in a sentence that names them so."""
-    steps = Steps.read({key: words[key] for key in Steps.parameters if key in words}, call)
-    meaning = Meaning.read({key: words[key] for key in Meaning.parameters if key in words}, call)
-    kind, noise = _noise(words, noises(), call)
-    clip = made = None
-    if seeks_noise:
-        ways = [way.split() for way in (kind.ways or " ".join(kind.parameters)).split("|")]
-        beside = {name.rstrip("?") for way in ways if kind.sought in way for name in way}
-        if "clip" in noise:
-            clip = kind.parameters["clip"].check(call("clip"), noise["clip"])
-        noise = {key: value for key, value in noise.items() if key in beside}
-        noise = {key: kind.parameters[key].domain.check(call(key), noise[key]) for key in noise}
-    else:
-        made = kind.read(noise, (lambda name: call("zcdp")) if "zcdp" in words else call)
-    who = sampler(steps, call)
-    if who is not None and who.unit is not None and meaning.unit is None:
-        meaning = meaning.but(unit=str(who.unit))
-    return StatedPlan(kind, noise, steps, meaning, call, clip, made)
+    steps = Steps.read({key: typed[key] for key in Steps.parameters if key in typed}, call)
+    meaning = Meaning.read({key: typed[key] for key in Meaning.parameters if key in typed}, call)
+    kind, noise = _noise(typed, noises(), call)
+    if not seeks_noise:
+        of_zcdp = (lambda name: call("zcdp")) if "zcdp" in typed else call
+        return StatedPlan(kind, noise, steps, meaning, call, None, kind.read(noise, of_zcdp))
+    exact = {key: kind.parameters[key].check(call(key), value) for key, value in noise.items()}
+    beside = {name for way in kind.ways if kind.sought in way for name in way} or exact
+    kept = {key: value for key, value in exact.items() if key in beside}
+    return StatedPlan(kind, kept, steps, meaning, call, exact.get("clip"))
 
 
 def _noise(
-    words: Mapping[str, Any], mechanisms: Mapping[str, type[Mechanism]], call: Call
+    typed: Mapping[str, Any], mechanisms: Mapping[str, type[Mechanism]], call: Call
 ) -> tuple[type[Mechanism], dict[str, Any]]:
     """The mechanism that is named, else the one that the noise is of, else the Gaussian; and its noise."""
-    keys = uses(*mechanisms.values())
-    noise = {key: words[key] for key in keys if words.get(key) is not None}
-    if "zcdp" in words:
-        if other := next(iter({"mechanism": 0, **noise}.keys() & words.keys()), ""):
+    noise = {key: typed[key] for key in uses(*mechanisms.values()) if key in typed}
+    if "zcdp" in typed:
+        if other := next(iter([*noise, *({"mechanism"} & typed.keys())]), ""):
             message = f"{call('zcdp')} is a release of its own: leave out {call(other)}"
             raise Exclusive(message, argument=call("zcdp"))
-        return kinds()["zcdp"], {"rho": words["zcdp"]}
+        return kinds()["zcdp"], {"rho": typed["zcdp"]}
     fitting = [kind for kind in mechanisms.values() if noise.keys() <= kind.parameters.keys()]
-    if "mechanism" in words:
-        domain = Word(*mechanisms)
-        kind = mechanisms[domain.check(call("mechanism"), words["mechanism"])]
+    # of several, the one whose parameters are all there
+    whole = [kind for kind in fitting if {*_needed(kind, noise)} <= noise.keys()]
+    if "mechanism" in typed:
+        kind = mechanisms[Word(*mechanisms).check(call("mechanism"), typed["mechanism"])]
     elif len(fitting) < 2 or fitting[0].kind == "gaussian":
-        kind = fitting[0] if fitting else mechanisms["gaussian"]
-    else:
-        whole = [kind for kind in fitting if kind.fits(noise)]
-        if len(whole) != 1:
-            typed, listed = call(next(iter(noise))), one_of([kind.kind for kind in fitting])
-            message = f"{typed} needs {call('mechanism')}, for it is a parameter of {listed}"
-            raise Usage(message, argument=typed)
+        kind = (*fitting, mechanisms["gaussian"])[0]
+    elif len(whole) == 1:
         kind = whole[0]
+    else:
+        first, listed = call(next(iter(noise))), one_of([kind.kind for kind in fitting])
+        message = f"{first} needs {call('mechanism')}, for it is a parameter of {listed}"
+        raise Usage(message, argument=first)
     for key in noise:
         if key not in kind.parameters:
-            sizes = one_of([call(way.split()[0]) for way in (kind.ways or kind.sought).split("|")])
             message = f"{call(key)} is not a parameter of {kind.kind}, whose noise is given by"
-            raise Exclusive(f"{message} {sizes}", argument=call(key))
+            heads = one_of([call(head) for head in _heads(kind)])
+            raise Exclusive(f"{message} {heads}", argument=call(key))
     return kind, noise
+
+
+def _needed(kind: type[Mechanism], noise: Mapping[str, Any]) -> list[str]:
+    """The parameters that must stand beside these."""
+    heads = [way[0] for way in kind.ways if noise.keys() & {*way}][:1]
+    return [*heads, *(name for name, each in kind.parameters.items() if each.required)]
 
 
 # --- steps of a file
@@ -345,6 +333,8 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
         depth: how deep it is nested; steps of the plan are at depth 1.
     """
     table = as_table(step, place)
+    if depth > MAX_DEPTH:
+        raise Usage(f"{place}: steps may be nested {MAX_DEPTH} deep at most")
     samplings()  # whose words a step may have
     if str(table.get("mechanism", "gaussian")) not in kinds():
         from dpacct.mechanisms import load_plugins
@@ -352,11 +342,8 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
         load_plugins()  # another package may have it
         kinds.cache_clear()
     mechanisms = uses(*kinds().values())
-    declared = {**mechanisms, **Steps.parameters}
     others = {"mechanism": "mechanism", "repeat": "steps", "inner": ""}
-    said, call = texts(table, declared, place, others)
-    if depth > MAX_DEPTH:
-        raise Usage(f"{place}: steps may be nested {MAX_DEPTH} deep at most")
+    said, call = texts(table, [*mechanisms, *Steps.parameters], place, others)
     said |= {} if said.keys() & {"steps", "epochs"} else {"steps": "1"}
     if "inner" in table:
         for key in said:
@@ -369,7 +356,7 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
             kind, noise = _noise(said, kinds(), call)
             node = kind.read(noise, call)
         steps = Steps.read({key: said[key] for key in Steps.parameters if key in said}, call)
-        return repeated(node, steps, ANYBODY, call)
+        return repeated(node, steps, Meaning(), call)
 
 
 def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
@@ -416,39 +403,35 @@ class QuestionWords(Record):
 
 
 _BESIDE = ("step", "plan", "assumptions", "report")
-_TOP = {**QuestionWords.parameters, **Meaning.parameters}
-KEYS = (*_BESIDE, *_TOP)
+KEYS = (*_BESIDE, *QuestionWords.parameters, *Meaning.parameters)
 """The keys allowed at the top of a plan file."""
 
 
 def plan_of_text(text: str, name: str) -> PlanFile:
     """The plan in a file's text; raises `InvalidArgument`."""
+    from dpacct import from_dict
+
     if text.lstrip().startswith("{"):
         return _of_json(text)
     table = table_of(text, name)
     if is_federated(table):
         message = f"{name} is a federated plan, which dpacct federated and dpacct report read"
         raise InvalidArgument(message, argument="PLAN")
-    said, call = texts(table, _TOP, name, dict.fromkeys(_BESIDE, ""))
+    said, call = texts(table, KEYS[len(_BESIDE) :], name, dict.fromkeys(_BESIDE, ""))
     if ("step" in table) == ("plan" in table):
         message = f"{name} has no [[step]]"
         if "step" in table:
             message = f"{name} has both [[step]] and [plan]: a plan is stated by one of them"
         raise InvalidArgument(message, argument="step")
-    if "step" in table:
-        node = sum_of_steps(table["step"], f"{name}:", "step")
+    steps = sum_of_steps(table["step"], f"{name}:", "step") if "step" in table else None
     with at(name):
-        if "plan" in table:
-            from dpacct import from_dict
-
-            node = from_dict(table["plan"])
+        node = steps or from_dict(table["plan"])
         asked = QuestionWords.read(
-            {key: said[key] for key in QuestionWords.parameters if key in said}, call
+            {k: said[k] for k in QuestionWords.parameters if k in said}, call
         )
-        meaning = Meaning.read({key: said[key] for key in Meaning.parameters if key in said}, call)
+        meaning = Meaning.read({k: said[k] for k in Meaning.parameters if k in said}, call)
         node = node.under(meaning.adjacency, unit=meaning.unit or "")
-    declared, about = told_of(table, name)
-    return PlanFile(node, asked.epsilon, asked.delta, declared, about)
+    return PlanFile(node, asked.epsilon, asked.delta, *told_of(table, name))
 
 
 def _of_json(text: str) -> PlanFile:
@@ -470,9 +453,8 @@ def _of_json(text: str) -> PlanFile:
 
 def is_federated(table: Mapping[str, Any]) -> bool:
     """Return whether a file describes a federated plan (`dpacct federated`)."""
-    return not table.keys() & {"step", "plan"} and bool(
-        table.keys() & {"algorithm", "clients", "client"}
-    )
+    keys = table.keys()
+    return not keys & {"step", "plan"} and bool(keys & {"algorithm", "clients", "client"})
 
 
 def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], About | None]:
@@ -491,16 +473,19 @@ def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], A
     return declared, about
 
 
-def written(words: Mapping[str, Any]) -> str:
+_NUMBER = re.compile(r"[+-]?(\d[\d_]*(?:\.[\d_]*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
+def written(said: Mapping[str, Any]) -> str:
     """The plan file that says the same as these words, every number as it was typed."""
     from dpacct.plan.node import as_toml
 
     def line(key: str) -> str:
-        value = words[key]
+        value = said[key]
         text = exact_text(value) if isinstance(value, Fraction) else str(value)
-        return f"{key} = {text if re.fullmatch(_PLAIN, text, re.ASCII) else as_toml(text)}"
+        return f"{key} = {text if _NUMBER.fullmatch(text) else as_toml(text)}"
 
-    top = (*QuestionWords.parameters, *Meaning.parameters)
-    steps = ("mechanism", *uses(*noises().values()), *Steps.parameters)
-    head = [line(key) for key in top if key in words]
-    return "\n".join([*head, "", "[[step]]", *(line(key) for key in steps if key in words)]) + "\n"
+    top = KEYS[len(_BESIDE) :]
+    head = [line(key) for key in top if key in said]
+    steps = [line(key) for key in words() if key in said and key not in top]
+    return "\n".join([*head, "", "[[step]]", *steps]) + "\n"

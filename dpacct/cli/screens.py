@@ -1,4 +1,4 @@
-"""The first screen of a command: the number, its plan, and the assumptions; the details follow."""
+"""The answer of a question's command, and its first screen: the number, its plan, the assumptions."""
 
 from __future__ import annotations
 
@@ -20,19 +20,106 @@ from dpacct.answer.answer import (
     protected,
     safe_number,
 )
+from dpacct.answer.ask import alternatives, ask
 from dpacct.cli import output
 from dpacct.cli.output import Result
-from dpacct.declare.number import fits, rounded, short
+from dpacct.declare.number import fits, number, rounded, short
 from dpacct.declare.number import text as exact_text
-from dpacct.display import aligned
+from dpacct.declare.record import Exclusive
+from dpacct.declare.words import DIGITS
+from dpacct.errors import DpacctError
 from dpacct.vocabulary import Adjacency, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
+    from dpacct.answer.ask import Question
+    from dpacct.cli.command import CommandLine
     from dpacct.cli.plan_file import StatedPlan
 
 WIDTH = 100
+MULTIPLIER = "standard deviation / clip: what Opacus, Flower, TF Privacy and JAX Privacy take"
 _NAMES = {"rdp": "RDP", "clt": "the central limit"}
+
+
+# --- asking
+
+
+def how(line: CommandLine) -> dict[str, Any]:
+    """The keyword arguments for `dpacct.answer.ask.ask`."""
+    return line.pick(("method", "effort"))
+
+
+def asked(line: CommandLine, question: Question, plan: Any, *, beside: bool) -> Answer:
+    """The answer, with its certificate written on request; `beside` adds the other methods' answers."""
+    digits, certificate, method = map(line.get, ("digits", "certificate", "method"))
+    proving = "--digits" if digits is not None else "--certificate" if certificate else ""
+    if proving and method not in ("auto", "certified"):
+        message = f"{proving} needs --method certified, and --method {method} was given"
+        raise Exclusive(message, argument=proving)
+    answer = ask(
+        question,
+        plan,
+        digits=(DIGITS if digits is None else digits) if proving else None,
+        **how(line),
+    )
+    if certificate is not None:
+        text = output.as_text(answer.certificate, indent=1) + "\n"
+        output.write_file(text.encode(), certificate, "--certificate")
+    if beside:
+        answer = replace(answer, alternatives=alternatives(question, plan, but=answer.method))
+    return answer
+
+
+def quickly(line: CommandLine, question: Question, plan: Any) -> Answer | None:
+    """The answer without a proof; None where there is none."""
+    method = line.get("method") or "auto"
+    try:
+        return ask(question, plan, method="exact" if method in ("auto", "certified") else method)
+    except DpacctError:
+        return None
+
+
+def asked_of_plan(line: CommandLine, question: Question) -> Result:
+    """The result of a question about the plan that the line states."""
+    stated = line.stated()
+    answer = asked(line, question, stated.plan(), beside=line.json)
+    screen = of_answer(answer, question.settings)
+    return answered(line, screen, stated, lambda other: quickly(line, question, other.plan()))
+
+
+def answered(
+    line: CommandLine,
+    screen: Screen,
+    stated: StatedPlan,
+    ask: Callable[[StatedPlan], Answer | None] | None = None,
+    **sought: object,
+) -> Result:
+    """The result as shown; the plan is saved on request, with the noise or steps that were sought.
+
+    `ask` answers for another plan than the stated one.
+    """
+    answer, target = screen.answer, screen.asked
+    if number(line.get("digits") or 0) > 15:
+        ends = f"between {answer.extra['lower_decimal']} and {answer.extra['upper_decimal']}"
+        screen = replace(screen, more=[*screen.more, f"proven: {ends}"])
+    if (path := line.get("save")) is not None:
+        from dpacct.cli.plan_file import written
+
+        kept = {key: each for key, each in target.items() if len(target) == 1 or key == "delta"}
+        # what was answered about, said or not: a report needs both words
+        about = {"adjacency": answer.adjacency, "unit": answer.unit}
+        said = {"mechanism": stated.kind.kind, **about, **line.typed, **kept, **sought}
+        output.write_file(written(said).encode(), path, "--save")
+        output.note(f"wrote {path}")
+    size, delta = stated.steps.dataset_size, target.get("delta")
+    notes = [*stated.steps.notes, *stated.two_readings(answer.adjacency, ask)]
+    if size is not None and delta is not None and delta * size > 1:
+        unit = stated.meaning.unit or "record"
+        notes.append(f"delta is above 1 / {size}: it belongs well below one over the {unit}s")
+    return replace(screen, notes=[*notes, *answer.notes]).result(line)
+
+
+# --- the screen
 
 
 @dataclass(frozen=True)
@@ -65,30 +152,28 @@ class Screen:
             plan = plan or phrase(answer.tree)
             trust = trusted(answer.tree) if trust is None else trust
         lines = [self.head, *(f"  {line}" for line in self.more)]
-        lines += wrapped(plan)
-        lines += wrapped(self.certainty)
+        lines += [*wrapped(plan), *wrapped(self.certainty)]
         lines += labelled("true only if", trust or ())
         lines += labelled("protects", [protected(answer)])
         lines += labelled("other methods", [self.others] if self.others else [])
         return [*lines, *noted(self.notes), *self.below]
 
-    def result(self, details: bool) -> Result:
+    def result(self, line: CommandLine) -> Result:
         """Return the answer in every output format. Raises `Unreachable` where it is infinite."""
-        answer = output.must_be_finite(self.answer)
+        answer, notes = output.must_be_finite(self.answer), list(self.notes)
 
         def body() -> dict[str, Any]:
             asked = {k: float(v) if fits(v) else exact_text(v) for k, v in self.asked.items()}
-            return answer.to_dict() | asked | ({"notes": list(self.notes)} if self.notes else {})
+            return answer.to_dict() | asked | ({"notes": notes} if notes else {})
 
         def lines() -> list[str]:
-            if not details:
-                return self.lines()
-            return [*self.lines(), "", *detail_lines(answer), *self.details]
+            more = ["", *detail_lines(answer), *self.details] if line.has("details") else []
+            return [*self.lines(), *more]
 
         def quiet() -> list[str]:
             estimate = ["this is an estimate, not a bound"] if answer.is_estimate else []
-            for line in (*estimate, *self.notes):
-                output.note(f"note: {line}.")
+            for each in (*estimate, *notes):
+                output.note(f"note: {each}.")
             return [self.number or safe_number(answer)]
 
         return Result(body, lines, quiet, answer)
@@ -99,9 +184,6 @@ def of_answer(answer: Answer, asked: Mapping[str, Fraction]) -> Screen:
     ((name, value),) = asked.items()
     head = f"{answer.quantity} {leading(answer, 4)}    at {name} {short(value, 'up')}"
     return Screen(answer, head, certainty(answer), asked=asked)
-
-
-MULTIPLIER = "standard deviation / clip: what Opacus, Flower, TF Privacy and JAX Privacy take"
 
 
 def per_clip(sigma: Answer) -> Answer:
@@ -137,25 +219,23 @@ def of_noise(answer: Answer, target: str, stated: StatedPlan) -> Screen:
     if "noise_multiplier" in answer.extra:
         name, shown, means = "noise multiplier", per_clip(answer), MULTIPLIER
     more = [f"({means})"]
-    for size in ("noise_std", "noise_scale"):
+    for size, word in (("noise_std", "standard deviation"), ("noise_scale", "scale")):
         if size in answer.extra and stated.clip is not None:
-            word = {"noise_std": "standard deviation", "noise_scale": "scale"}[size]
             deviation = rounded(float(answer.extra[size]), "up", 5)
             more.append(f"{word} {deviation} at clip {short(stated.clip)}")
-    said = f"{KNOWN[answer.strength].partition(';')[0]}: this noise meets the target"
+    said = sure(answer, "this noise meets the target", "no smaller noise does")
+    head = f"{name} {leading(shown, 5)}    for {target}"
+    plan, number = in_words(answer, sizes=False), safe_number(shown)
+    return Screen(answer, head, said, plan, number=number, more=more, others=_beside(answer))
+
+
+def sure(answer: Answer, holds: str, beyond: str) -> str:
+    """One line on how well a boundary is known: what holds, and perhaps what does not."""
     if answer.is_estimate:
-        said = KNOWN[Strength.ESTIMATE]
-    elif is_tight(answer) and answer.lower is not None:
-        said += ", and no smaller noise does"
-    return Screen(
-        answer,
-        f"{name} {leading(shown, 5)}    for {target}",
-        said,
-        in_words(answer, sizes=False),
-        number=safe_number(shown),
-        more=more,
-        others=_beside(answer),
-    )
+        return KNOWN[Strength.ESTIMATE]
+    two = is_tight(answer) and None not in (answer.lower, answer.upper)
+    known = KNOWN[answer.strength].partition(";")[0]
+    return f"{known}: {holds}{f', and {beyond}' if two else ''}"
 
 
 def _beside(answer: Answer) -> str:
@@ -179,25 +259,9 @@ def _beside(answer: Answer) -> str:
             much = "the same"
         elif other.is_estimate:
             much += ", an estimate" if more else ", which is too little"
-        differences.append(
-            f"{_NAMES[other.method]} {much if differences else f'would need {much}'}"
-        )
+        would = "" if differences else "would need "
+        differences.append(f"{_NAMES[other.method]} {would}{much}")
     return "; ".join(differences)
-
-
-def of_steps(answer: Answer, epsilon: Fraction, delta: Fraction, step: str) -> Screen:
-    """The number of steps within a target; `step` says of what."""
-    count = int(answer)
-    said = f"{KNOWN[answer.strength].partition(';')[0]}: {count:,} steps fit the budget"
-    if answer.is_estimate:
-        said = KNOWN[Strength.ESTIMATE]
-    elif is_tight(answer) and answer.upper is not None:
-        said += ", and one more does not"
-    epochs = answer.extra.get("epochs")
-    more = [f"{epochs:.6g} epochs"] if epochs is not None else []
-    head = f"{count:,} step{'' if count == 1 else 's'}    within {target(epsilon, delta)}"
-    asked = {"epsilon": epsilon, "delta": delta}
-    return Screen(answer, head, said, step, more=more, asked=asked)
 
 
 def in_words(answer: Answer, *, sizes: bool = True) -> str:
@@ -227,20 +291,6 @@ def noted(notes: Sequence[str]) -> list[str]:
     return [line for note in notes for line in labelled("note", [note])]
 
 
-def alternatives(answer: Answer, title: str = "method") -> list[str]:
-    """A table of what other methods say."""
-    rows = [
-        (
-            other.method,
-            bounded(other),
-            rounded(float(other) / float(answer), "nearest", 5) if float(answer) else "",
-            grade(other),
-        )
-        for other in answer.alternatives
-    ]
-    return ["", *aligned((title, answer.quantity, "ratio", "grade"), rows)] if rows else []
-
-
 def detail_lines(answer: Answer) -> list[str]:
     """The number in full, and below it everything that is known about it, one item to a line."""
     meaning = f"adjacency {answer.adjacency}; unit {answer.unit}"
@@ -252,4 +302,7 @@ def detail_lines(answer: Answer) -> list[str]:
         lines.append(f"  plan: {plan if len(plan) <= 300 else f'{plan[:296]} ...'}")
     lines += [f"  basis: {source}" for source in answer.basis]
     lines += [f"  assumes: {assumption}" for assumption in answer.assumptions]
+    lines += [
+        f"  {other.method}: {bounded(other)}, {grade(other)}" for other in answer.alternatives
+    ]
     return lines

@@ -1,4 +1,4 @@
-"""Domains: each checks a value and describes its range."""
+"""Domains: each checks a value and describes its range; and the words of sentences about them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from dpacct.errors import DpacctError, InvalidArgument
 
 T_co = TypeVar("T_co", covariant=True)
 Closed: TypeAlias = Literal["neither", "left", "right", "both"]
+Endpoint: TypeAlias = int | float | Fraction | str
 
 
 class Domain(Generic[T_co]):
-    """Base: `check` gives the value or raises; `words` says what is accepted."""
+    """Base: `check` gives the value, or raises a sentence with `words`, what is accepted."""
+
+    _words: str
 
     @property
     def words(self) -> str:
         """The accepted values in words: "a number above 0"."""
-        raise InvalidArgument(f"{type(self).__name__} must say what it accepts")
+        return self._words
 
     def check(self, name: str, value: object) -> T_co:
         """The value, made exact; `name` is what the reader calls it: rate, --rate.
@@ -42,35 +45,35 @@ class Domain(Generic[T_co]):
         end = f", {clause}" if clause else ""
         return error(f"{name} must be {self.words}, got {shown(value)}{end}", argument=name)
 
-    # values with the same settings are equal
-    def _key(self) -> tuple[object, ...]:
-        return tuple(self.__dict__.values())
-
-    def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    def __hash__(self) -> int:
-        return hash((type(self), self._key()))
-
     def __repr__(self) -> str:
         return f"<{self.words}>"
 
 
-Endpoint: TypeAlias = int | float | Fraction | str
-
-
 def _end(value: Endpoint) -> Fraction | float:
     """An endpoint as written, made exact; the infinities stay floats."""
-    if isinstance(value, float) and math.isinf(value):
-        return value
+    if value in (math.inf, -math.inf):
+        return float(value)
     result = exact(value)
     if result is None:
         raise InvalidArgument(f"an endpoint must be a number, got {shown(value)}")
     return result
 
 
+def _written(end: Fraction | float) -> str:
+    """An end in a sentence: large powers of ten as 1e15."""
+    written = text(end) if isinstance(end, Fraction) else str(end)
+    digits = written.lstrip("-")
+    if len(digits) > 6 and digits == "1".ljust(len(digits), "0"):
+        return f"{'-' if end < 0 else ''}1e{len(digits) - 1}"
+    return written
+
+
 class _Interval(Domain[T_co]):
-    """Base of `Real` and `Integer`: two ends, and whether each belongs to the domain."""
+    """Base of `Real` and `Integer`: two ends, and whether each belongs to the domain.
+
+    `typical` is where values usually lie; `as_float=False` also admits what a double can't hold (1e-400);
+    `above` ends the refusal of a number that is too large.
+    """
 
     noun: ClassVar[str]
 
@@ -85,41 +88,44 @@ class _Interval(Domain[T_co]):
         above: str = "",
     ) -> None:
         self.lower, self.upper = _end(lower), _end(upper)
-        self.closed, self.typical, self.as_float, self.above = closed, typical, as_float, above
-        self.closed_left = closed in ("left", "both")
-        self.closed_right = closed in ("right", "both")
+        self.typical, self.as_float, self.above = typical, as_float, above
+        self.closed_left, self.closed_right = (
+            closed in ("left", "both"),
+            closed in ("right", "both"),
+        )
+        low, high = _written(self.lower), _written(self.upper)
+        above_low = f"{'of at least' if self.closed_left else 'above'} {low}"
+        below_high = f"{'at most' if self.closed_right else 'below'} {high}"
+        if self.lower == -math.inf or self.upper == math.inf:
+            ends = (
+                above_low if self.lower > -math.inf else below_high if self.upper < math.inf else ""
+            )
+        elif closed in ("both", "neither"):
+            ends = f"{'from' if closed == 'both' else 'strictly between'} {low} "
+            ends += f"{'to' if closed == 'both' else 'and'} {high}"
+        else:
+            ends = f"{above_low} and {below_high}"
+        self._words = f"{self.noun} {ends}".rstrip()
 
     def __str__(self) -> str:
         """The interval in mathematical notation: "(0, 1]"."""
         left, right = ("[" if self.closed_left else "("), ("]" if self.closed_right else ")")
-        ends = [text(e) if isinstance(e, Fraction) else str(e) for e in (self.lower, self.upper)]
-        return f"{left}{ends[0]}, {ends[1]}{right}"
-
-    @property
-    def words(self) -> str:
-        """The interval in words: "a number above 0 and at most 1"."""
-        low, high = (_shown_end(end) for end in (self.lower, self.upper))
-        above = f"of at least {low}" if self.closed_left else f"above {low}"
-        below = f"at most {high}" if self.closed_right else f"below {high}"
-        if self.lower == -math.inf:
-            return self.noun if self.upper == math.inf else f"{self.noun} {below}"
-        if self.upper == math.inf:
-            return f"{self.noun} {above}"
-        if self.closed_left and self.closed_right:
-            return f"{self.noun} from {low} to {high}"
-        if not (self.closed_left or self.closed_right):
-            return f"{self.noun} strictly between {low} and {high}"
-        return f"{self.noun} {above} and {below}"
+        low, high = (
+            text(e) if isinstance(e, Fraction) else str(e) for e in (self.lower, self.upper)
+        )
+        return f"{left}{low}, {high}{right}"
 
     def contains(self, value: Fraction | int) -> bool:
         """Return whether the exact number lies between the ends."""
         above = value >= self.lower if self.closed_left else value > self.lower
-        below = value <= self.upper if self.closed_right else value < self.upper
-        return above and below
+        return above and (value <= self.upper if self.closed_right else value < self.upper)
 
-    def _inside(
-        self, name: str, value: object, result: Fraction, error: type[DpacctError]
-    ) -> Fraction:
+    def _read(self, name: str, value: object, error: type[DpacctError]) -> Fraction:
+        """The exact number, if it lies between the ends; `error` is for one that does not."""
+        try:
+            result = number(value)
+        except NotANumber as wrong:
+            raise self.refusal(name, value, str(wrong)) from None
         if not self.contains(result):
             raise self.refusal(name, value, self.above if result > self.upper else "", error=error)
         if self.as_float and not fits(result):
@@ -128,23 +134,8 @@ class _Interval(Domain[T_co]):
         return result
 
 
-def _shown_end(end: Fraction | float) -> str:
-    """An end in a sentence: large powers of ten as 1e15."""
-    if not isinstance(end, Fraction):
-        return str(end)
-    written = text(end)
-    digits = written.lstrip("-")
-    if len(digits) > 6 and digits.strip("0") == "1" and digits[0] == "1":
-        return f"{'-' if end < 0 else ''}1e{len(digits) - 1}"
-    return written
-
-
 class Real(_Interval[Fraction]):
-    """An interval of real numbers.
-
-    `closed` says which ends belong to it; `typical` is where values usually lie;
-    `as_float=False` also admits what a double can't hold (1e-400); `above` ends the refusal of a number
-    that is too large.
+    """An interval of real numbers; `closed` says which ends belong to it.
 
     >>> rate = Real(0, 1, closed="right")
     >>> str(rate), rate.check("rate", "0.01")
@@ -154,7 +145,7 @@ class Real(_Interval[Fraction]):
     dpacct.errors.InvalidArgument: rate must be a number above 0 and at most 1, got 0
     """
 
-    noun: ClassVar[str] = "a number"
+    noun = "a number"
 
     def check(
         self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
@@ -163,11 +154,7 @@ class Real(_Interval[Fraction]):
 
         Raises `InvalidArgument` for what is not a finite real number, `error` for one out of range.
         """
-        try:
-            result = number(value)
-        except NotANumber as wrong:
-            raise self.refusal(name, value, str(wrong)) from None
-        return self._inside(name, value, result, error)
+        return self._read(name, value, error)
 
 
 class Integer(_Interval[int]):
@@ -178,7 +165,7 @@ class Integer(_Interval[int]):
     dpacct.errors.InvalidArgument: steps must be a whole number from 1 to 1e15, got 2.5
     """
 
-    noun: ClassVar[str] = "a whole number"
+    noun = "a whole number"
 
     def __init__(
         self,
@@ -187,12 +174,13 @@ class Integer(_Interval[int]):
         closed: Closed | None = None,
         *,
         typical: tuple[float, float] | None = None,
-        as_float: bool = True,
     ) -> None:
         usual: tuple[Closed, ...] = ("neither", "left", "right", "both")  # the finite ends
         closed = closed or usual[(lower != -math.inf) + 2 * (upper != math.inf)]
-        super().__init__(lower, upper, closed, typical=typical, as_float=as_float)
-        self._surely = self._plain_range()
+        super().__init__(lower, upper, closed, typical=typical)
+        # a quick check for plain integers, of which every trial of a search has many
+        plain = closed == "both" and isinstance(upper, int) and isinstance(lower, int)
+        self._surely = range(int(lower), min(int(upper), 10**15) + 1) if plain else range(0)
 
     def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> int:
         """`value` as an int: from an int, a NumPy integer, or text such as "1000" or "1e6".
@@ -202,22 +190,12 @@ class Integer(_Interval[int]):
         if type(value) is int and value in self._surely:
             return value
         try:
-            result = number(value)
-        except NotANumber as wrong:
-            raise self.refusal(name, value, str(wrong)) from None
-        if result.denominator != 1 or not isinstance(value, str | numbers.Integral):
+            whole = number(value).denominator == 1 and isinstance(value, str | numbers.Integral)
+        except NotANumber:
+            whole = True  # `_read` says why it is none
+        if not whole:
             raise self.refusal(name, value)
-        return int(self._inside(name, value, result, error))
-
-    def _plain_range(self) -> range:
-        """A quick check for plain integers, of which every trial of a search has many."""
-        low, high = self.lower, self.upper
-        if not (isinstance(low, Fraction) and isinstance(high, Fraction)):
-            return range(0)
-        if low.denominator != 1 or high.denominator != 1:
-            return range(0)
-        first, last = int(low) + (not self.closed_left), int(high) - (not self.closed_right)
-        return range(max(first, -(10**15)), min(last, 10**15) + 1)
+        return int(self._read(name, value, error))
 
 
 class Word(Domain[str]):
@@ -266,34 +244,30 @@ def one_of(words: Iterable[str]) -> str:
     return f"{', '.join(rest)} or {last}" if rest else last
 
 
-SYNONYMS = {
-    **dict.fromkeys(
-        ("q", "p", "sampling_rate", "sampling_probability", "subsampling_rate"), "rate"
-    ),
-    **dict.fromkeys(("t", "iterations", "compositions", "num_steps", "num_rounds"), "steps"),
-    **dict.fromkeys(("relation", "neighbouring", "neighboring"), "adjacency"),
-    **dict.fromkeys(("std", "noise_std"), "sigma"),
-    **dict.fromkeys(("noise", "z"), "noise_multiplier"),
-    **dict.fromkeys(("max_grad_norm", "clipping"), "clip"),
-    **dict.fromkeys(("add", "remove"), "add-remove"),
-    **dict.fromkeys(("substitute", "swap", "replace"), "replace-one"),
-    **dict.fromkeys(("fixed", "without-replacement"), "uniform"),
-    **dict.fromkeys(("prv", "pld"), "exact"),
-    "n": "dataset_size",
-    "records": "dataset_size",
-    "clients": "dataset_size",
-    "per_round": "client_rate",
-    "scale": "b",
-    "eps": "epsilon",
-    "target_epsilon": "epsilon",
-    "target_delta": "delta",
-    "bernoulli": "poisson",
-    "moments": "rdp",
-    "gdp": "clt",
-    "lattice": "bracket",
-    "normal": "gaussian",
-    "trade-off": "tradeoff",
+_OTHERS = {
+    "rate": "q p sampling_rate sampling_probability subsampling_rate",
+    "steps": "t iterations compositions num_steps num_rounds",
+    "adjacency": "relation neighbouring neighboring",
+    "sigma": "std noise_std",
+    "noise_multiplier": "noise z",
+    "clip": "max_grad_norm clipping",
+    "dataset_size": "n records clients",
+    "client_rate": "per_round",
+    "b": "scale",
+    "epsilon": "eps target_epsilon",
+    "delta": "target_delta",
+    "add-remove": "add remove",
+    "replace-one": "substitute swap replace",
+    "uniform": "fixed without-replacement",
+    "poisson": "bernoulli",
+    "exact": "prv pld",
+    "rdp": "moments",
+    "clt": "gdp",
+    "bracket": "lattice",
+    "gaussian": "normal",
+    "tradeoff": "trade-off",
 }
+SYNONYMS = {word: ours for ours, words in _OTHERS.items() for word in words.split()}
 """Words of other tools, each with ours."""
 
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from itertools import combinations
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
     Generic,
-    NamedTuple,
     Self,
     TypeAlias,
     TypeVar,
@@ -82,14 +80,6 @@ class Parameter(Generic[T]):
         """The value, made exact, if it lies in the domain."""
         return self.domain.check(name, value)
 
-    def but(self, **changed: Any) -> Parameter[Any]:
-        """A copy of the parameter with some settings changed."""
-        kept: dict[str, Any] = {"domain": self.domain, "means": self.means, "symbol": self.symbol}
-        kept |= {"default": self.default, "alias": self.alias, "kw_only": self.kw_only}
-        made: Parameter[Any] = Parameter(**(kept | changed))
-        made.__set_name__(type(self), self.attribute)
-        return made
-
     @overload
     def __get__(self, record: None, owner: type) -> Self: ...
     @overload
@@ -128,36 +118,26 @@ class _Signature:
 class Record:
     """Base of all that is declared: checked, exact, and never changed.
 
-    `ways` says which parameters go together: "sigma | noise_multiplier clip?" is two ways, the second
-    with or without a clip; after a comma stand others, independent of those; "| threshold sigma" is both
-    or neither. Without it all that have no default must be given. None is as good as nothing: the default
-    holds.
+    `ways` are different sets of parameters that say the same, of which one is to be given: its first
+    parameter, and perhaps the others. What has no default must be given. None is as good as nothing:
+    the default holds.
     """
 
     parameters: ClassVar[Mapping[str, Parameter[Any]]] = {}
     """All parameters in order, by the names that users type."""
-    ways: ClassVar[str] = ""
+    ways: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    needing: ClassVar[tuple[tuple[str, str], ...]] = ()
+    """Parameters of which one needs the other."""
     label: ClassVar[str] = ""
-    """A short description: Gaussian noise."""
-    __signature__ = _Signature()
-    _groups: ClassVar[tuple[_Fits, ...]] = ()
-    _known_to_fit: ClassVar[set[frozenset[str]]] = set()  # combinations that were found to fit
-
-    _reads: ClassVar[tuple[tuple[str, str, Callable[[str, object], Any], Any], ...]] = ()
+    """The words for it in a sentence: Gaussian noise."""
+    _go_together: ClassVar[set[frozenset[str]]]
+    __signature__: ClassVar[Any] = _Signature()
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         listed = [value for value in vars(cls).values() if isinstance(value, Parameter)]
         cls.parameters = {**cls.parameters, **{each.name: each for each in listed}}
-        ways = cls.ways or " ".join(
-            name if each.required else f"{name}?" for name, each in cls.parameters.items()
-        )
-        cls._groups = tuple(_read_ways(group) for group in ways.split(","))
-        cls._known_to_fit = set()
-        cls._reads = tuple(
-            (name, each.attribute, each.domain.check, None if each.required else each.default)
-            for name, each in cls.parameters.items()
-        )
+        cls._go_together = set()
 
     def __init__(self, *first: Any, **values: Any) -> None:
         self._fill(self._placed(first, values) if first else values, str)
@@ -170,20 +150,19 @@ class Record:
         return made
 
     def _fill(self, values: Mapping[str, Any], call: Call) -> None:
-        names = frozenset([name for name, value in values.items() if value is not None])
-        if names not in self._known_to_fit:
-            self._check_combination(names, values, call)
-            self._known_to_fit.add(names)
-        kept = self.__dict__
-        for name, attribute, check, default in self._reads:
+        given = frozenset([name for name, value in values.items() if value is not None])
+        if given not in self._go_together:
+            self._check_combination(given, values, call)
+            self._go_together.add(given)
+        for name, each in self.parameters.items():
             value = values.get(name)
-            kept[attribute] = default if value is None else check(call(name), value)
+            default = None if each.required else each.default
+            self.__dict__[each.attribute] = (
+                default if value is None else each.domain.check(call(name), value)
+            )
         wrong = self._complaint()
-        if wrong is not None:  # and calls its argument as it was typed
-            argument, message = wrong.argument or "", wrong.message
-            if argument and message.startswith(argument):
-                message = call(argument) + message[len(argument) :]
-            raise type(wrong)(message, argument=call(argument) if argument else None)
+        if wrong is not None:
+            raise wrong.named(call(wrong.argument or ""))
 
     def _complaint(self) -> DpacctError | None:
         """Return an error if values that are each in range do not go together."""
@@ -192,14 +171,6 @@ class Record:
     def but(self, **changed: Any) -> Self:
         """A copy of the record with some values changed."""
         return type(self)(**{**self.settings, **changed})
-
-    @classmethod
-    def fits(cls, names: Iterable[str]) -> bool:
-        """Return whether these parameters make a complete specification."""
-        stated = frozenset(names)
-        return stated <= cls.parameters.keys() and all(
-            group.fit(stated & group.names) for group in cls._groups
-        )
 
     def _placed(self, first: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
         """The values with those that were given by position."""
@@ -210,42 +181,40 @@ class Record:
             raise InvalidArgument(message, argument=next(iter(self.parameters), None))
         return {**dict(zip(names, first, strict=False)), **values}
 
-    def _check_combination(self, stated: frozenset[str], values: Iterable[str], call: Call) -> None:
+    def _check_combination(self, given: frozenset[str], names: Iterable[str], call: Call) -> None:
         """Refuse what is unknown, what is missing, and what does not go together."""
-        who = type(self).__name__
-        for name in values:
-            if name not in self.parameters:
-                hint = did_you_mean(name, self.parameters)
+        who, means = type(self).__name__, {n: each.means for n, each in self.parameters.items()}
+        for name in names:
+            if name not in means:
+                hint = did_you_mean(name, means)
                 raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=call(name))
-        for group in self._groups:
-            if not group.fit(stated & group.names):
-                raise self._refusal(group, stated & group.names, call)
-
-    def _refusal(self, group: _Fits, stated: frozenset[str], call: Call) -> InvalidArgument:
-        """Too much, too little, or what does not go together: one sentence, made from `ways`."""
-        means = self.parameters
-        typed = [name for name in means if name in stated]
-        ways = [[name for name in means if name in allowed] for _, allowed in group.ways]
-        leading = [
-            next((name for name in way if name in (needed or allowed)), "")
-            for way, (needed, allowed) in zip(ways, group.ways, strict=True)
-        ]
-        if len(ways) > 1 and not typed:
-            offer = one_of([f"{call(name)} ({means[name].means})" for name in leading])
-            who = type(self).label or type(self).__name__
-            return Usage(f"give the {who} by {offer}", argument=call(leading[0]))
-        for first, second in combinations(typed, 2):
-            if not any({first, second} <= allowed for _, allowed in group.ways):
-                culprit = second if first in leading and second not in leading else first
-                offer = one_of([" with ".join(map(call, way)) for way in ways])
-                text = f"{call(first)} and {call(second)} do not go together: give {offer}"
-                return Exclusive(text, argument=call(culprit))
-        needed = next(need for need, allowed in group.ways if {*typed} <= allowed)
-        lacking = next(name for name in means if name in needed and name not in stated)
-        text = f"{call(lacking)} must be given: {means[lacking].means}"
-        if len(ways) > 1:
-            text = f"{call(typed[0])} needs {call(lacking)} ({means[lacking].means})"
-        return Usage(text, argument=call(lacking))
+        for name, each in self.parameters.items():
+            if each.required and name not in given:
+                message = f"{call(name)} must be given: {each.means}"
+                raise Usage(message, argument=call(name))
+        for one, other in (*self.needing, *(pair[::-1] for pair in self.needing)):
+            if one in given and other not in given:
+                message = f"{call(one)} needs {call(other)} ({means[other]})"
+                raise Usage(message, argument=call(other))
+        stated = [name for name in means if name in given and any(name in w for w in self.ways)]
+        fitting = [way for way in self.ways if {*stated} <= {*way}]
+        heads = [way[0] for way in self.ways]
+        if self.ways and not stated:
+            offer = one_of([f"{call(name)} ({means[name]})" for name in heads])
+            message = f"give the {self.label or who} by {offer}"
+            raise Usage(message, argument=call(heads[0]))
+        if self.ways and not fitting:
+            first, second = next(
+                (a, b) for a in stated for b in stated if not any({a, b} <= {*w} for w in self.ways)
+            )
+            culprit = second if first in heads and second not in heads else first
+            offer = one_of([" with ".join(map(call, way)) for way in self.ways])
+            message = f"{call(first)} and {call(second)} do not go together: give {offer}"
+            raise Exclusive(message, argument=call(culprit))
+        if self.ways and not any(way[0] in stated for way in fitting):
+            needed = fitting[0][0]
+            message = f"{call(stated[0])} needs {call(needed)} ({means[needed]})"
+            raise Usage(message, argument=call(needed))
 
     if not TYPE_CHECKING:  # for a type checker, `Parameter.__set__` says what a constructor accepts
 
@@ -281,28 +250,6 @@ class Record:
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={_written(value)}" for name, value in self.settings.items())
         return f"{type(self).__name__}({inside})"
-
-
-class _Fits(NamedTuple):
-    """Ways to say one thing: all their names, and for each what is needed and what is allowed."""
-
-    names: frozenset[str]
-    ways: tuple[tuple[frozenset[str], frozenset[str]], ...]
-
-    def fit(self, stated: frozenset[str]) -> bool:
-        return any(needed <= stated <= allowed for needed, allowed in self.ways)
-
-
-def _read_ways(group: str) -> _Fits:
-    listed = [way.split() for way in group.split("|")]
-    ways = tuple(
-        (
-            frozenset(name for name in way if not name.endswith("?")),
-            frozenset(name.rstrip("?") for name in way),
-        )
-        for way in listed
-    )
-    return _Fits(frozenset().union(*(allowed for _, allowed in ways)), ways)
 
 
 def _written(value: object) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 from dpacct.declare.domain import POSITIVE, STEPS, Integer, Real, Word
 from dpacct.declare.number import text
@@ -23,7 +25,7 @@ class Steps(Record):
     """The number of steps, and how each samples the data.
 
     >>> steps = Steps(batch_size=256, dataset_size=60000, epochs=3)
-    >>> steps.share(str), steps.count(str)
+    >>> steps.share, steps.count(str)
     (Fraction(8, 1875), 705)
     """
 
@@ -64,28 +66,42 @@ class Steps(Record):
         "E",
         default=None,
     )
-    ways = "rate? | batch_size dataset_size, steps? | epochs"
+    needing = (("batch_size", "dataset_size"),)
 
-    def share(self, call: Call) -> Fraction | None:
-        """The sampling rate, however it was given; None for a plan without sampling."""
-        rate = self.rate
-        if self.batch_size is not None and self.dataset_size is not None:
-            if self.batch_size > self.dataset_size:
-                message = f"{call('batch_size')} must be at most {call('dataset_size')}"
-                message += f" ({self.dataset_size}), got {self.batch_size}"
-                raise InvalidArgument(message, argument=call("batch_size"))
-            rate = Fraction(self.batch_size, self.dataset_size)
+    def _fill(self, values: Mapping[str, Any], call: Call) -> None:
+        for one, other, beside in (
+            ("rate", "batch_size", " with " + call("dataset_size")),
+            ("rate", "dataset_size", ""),
+            ("steps", "epochs", ""),
+        ):
+            if values.get(one) is not None and values.get(other) is not None:
+                text = f"{call(one)} and {call(other)} do not go together: give {call(one)} or"
+                raise Exclusive(f"{text} {call(other)}{beside}", argument=call(one))
+        super()._fill(values, call)
+        sampling = call("sampling")
+        share = f"{call('rate')}, or {call('batch_size')} and {call('dataset_size')}"
+        if self.batch_size and self.dataset_size and self.batch_size > self.dataset_size:
+            message = f"{call('batch_size')} must be at most {call('dataset_size')}"
+            message += f" ({self.dataset_size}), got {self.batch_size}"
+            raise InvalidArgument(message, argument=call("batch_size"))
         if self.records_per_user is not None and self.drawn != BY_RECORDS:
-            message = f"{call('records_per_user')} belongs to {call('sampling')} {BY_RECORDS},"
-            raise Exclusive(f"{message} got {self.sampling}", argument=call("sampling"))
-        if self.sampling == "none" and rate is not None:
-            message = f"{call('sampling')} none contradicts a sampling rate; leave one of them out"
-            raise Exclusive(message, argument=call("sampling"))
-        if self.drawn not in ("", "none") and rate is None:
-            message = f"{call('sampling')} {self.drawn} needs {call('rate')}, or"
-            message += f" {call('batch_size')} and {call('dataset_size')}"
-            raise Usage(message, argument=call("rate"))
-        return rate
+            message = f"{call('records_per_user')} belongs to {sampling} {BY_RECORDS},"
+            raise Exclusive(f"{message} got {self.sampling}", argument=sampling)
+        if self.sampling == "none" and self.share is not None:
+            message = f"{sampling} none contradicts a sampling rate; leave one of them out"
+            raise Exclusive(message, argument=sampling)
+        if self.drawn not in ("", "none") and self.share is None:
+            raise Usage(f"{sampling} {self.drawn} needs {share}", argument=call("rate"))
+        if self.epochs is not None and self.share is None:
+            message = f"{call('epochs')} needs a sampling rate to become steps: {share}"
+            raise Usage(message, argument=call("epochs"))
+
+    @property
+    def share(self) -> Fraction | None:
+        """The sampling rate, however it was given; None for a plan without sampling."""
+        if self.batch_size is not None and self.dataset_size is not None:
+            return Fraction(self.batch_size, self.dataset_size)
+        return self.rate
 
     @property
     def drawn(self) -> str:
@@ -101,19 +117,13 @@ class Steps(Record):
 
     def count(self, call: Call) -> int:
         """The number of steps. Raises `Usage` where there is sampling, and nothing says how often."""
-        rate = self.share(call)
-        if self.steps is not None:
-            return self.steps
+        share = self.share
+        if self.steps is not None or share is None:
+            return self.steps or 1
         if self.epochs is None:
-            if rate is None:
-                return 1
             message = f"give the number of steps with {call('steps')}, or with {call('epochs')}"
             raise Usage(message, argument=call("steps"))
-        if rate is None:
-            message = f"{call('epochs')} needs a sampling rate to become steps: {call('rate')}, or"
-            message += f" {call('batch_size')} and {call('dataset_size')}"
-            raise Usage(message, argument=call("epochs"))
-        count = -(-self.epochs * self.batches // 1) if self.batches else -(-self.epochs // rate)
+        count = -(-self.epochs * self.batches // 1) if self.batches else -(-self.epochs // share)
         if count > 10**15:
             message = f"{call('epochs')} must come to at most 1e15 steps, got {float(count):.4g}"
             raise InvalidArgument(message, argument=call("epochs"))
@@ -124,12 +134,12 @@ class Steps(Record):
         """A note on how the epochs determine the steps; none if the steps were given."""
         if self.epochs is None:
             return []
-        count, passes = self.count(str), text(self.epochs)
-        message = f"{passes} epoch{'' if passes == '1' else 's'} are {count} steps"
+        passes = text(self.epochs)
+        each = "1 / rate in each"
         if self.batches is not None:
-            each = f"{self.batches} batches of {self.batch_size} in each"
-            return [f"{message}: a data loader takes {each}"]
-        return [f"{message}, 1 / rate in each"]
+            each = f"a data loader takes {self.batches} batches of {self.batch_size} in each"
+        said = f"{passes} epoch{'' if passes == '1' else 's'} are {self.count(str)} steps"
+        return [f"{said}{', ' if self.batches is None else ': '}{each}"]
 
 
 class Meaning(Record):

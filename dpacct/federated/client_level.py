@@ -334,8 +334,12 @@ class DPFedSAM(SharedNoise):
     '[36.984, 43.165]'
     """
 
-    sampling: Parameter[str] = SharedNoise.parameters["sampling"].but(default="uniform")
-    noise_by: Parameter[str] = SharedNoise.parameters["noise_by"].but(default="clients")
+    sampling: Parameter[str] = Parameter(
+        Word("poisson", "uniform"), ClientLevel.sampling.means, default="uniform"
+    )
+    noise_by: Parameter[str] = Parameter(
+        Word("server", "clients"), SharedNoise.noise_by.means, default="clients"
+    )
 
     algorithm: ClassVar[str] = "dp-fedsam"
     paper: ClassVar[str] = "Shi, Liu, Wei, Shen, Wang, Tao 2023"

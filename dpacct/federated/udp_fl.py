@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from dpacct.answer import Answer
 from dpacct.answer.calibration import calibrate
-from dpacct.declare.domain import DELTA, POSITIVE, RATE, Integer, Text, Word
+from dpacct.declare.domain import DELTA, POSITIVE, RATE, SHARE, Integer, Text, Word
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter, Record
 from dpacct.errors import DpacctError, InvalidArgument, Unreachable
@@ -58,7 +58,7 @@ class Client(Record):
     noise: Parameter[Fraction | None] = Parameter(
         POSITIVE, "sigma, b or eps0 of the mechanism", default=None
     )
-    nu: Parameter[Fraction | None] = Staircase.parameters["nu"].but()
+    nu: Parameter[Fraction | None] = Parameter(SHARE, Staircase.nu.means, default=None)
     epsilon: Parameter[Fraction | None] = Parameter(POSITIVE, "the budget", default=None)
     delta: Parameter[Fraction] = Parameter(DELTA, "the budget's delta")
     client_rate: Parameter[Fraction] = Parameter(

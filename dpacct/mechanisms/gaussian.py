@@ -112,7 +112,7 @@ class Gaussian(_Normal, kind="gaussian"):
         "C",
         default=None,
     )
-    ways = "sigma | noise_multiplier clip?"
+    ways = (("sigma",), ("noise_multiplier", "clip"))
     sought = "sigma"
     trust = "each {unit}'s contribution is clipped ({how})"
     references = (

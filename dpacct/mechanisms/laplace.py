@@ -42,7 +42,7 @@ class Laplace(Mechanism, kind="laplace"):
     clip: Parameter[Fraction | None] = Parameter(
         POSITIVE, "l1 norm to which each contribution is clipped", "C", default=None
     )
-    ways = "b | noise_multiplier clip?"
+    ways = (("b",), ("noise_multiplier", "clip"))
     sought = "b"
     trust = "each {unit}'s contribution moves the value by at most the l1 sensitivity"
     references = ("dwork2006calibrating",)

@@ -248,7 +248,7 @@ class GNMax(Aggregator, kind="gnmax"):
         NOISE, "standard deviation of that noise, in votes", "S1", default=None
     )
 
-    ways = "sigma, | threshold threshold_sigma"
+    needing = (("threshold", "threshold_sigma"),)
 
     @property
     def noise(self) -> CountNoise:

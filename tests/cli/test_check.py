@@ -132,7 +132,6 @@ def test_what_the_plan_calls_violated(folder: Path) -> None:
         ("--against plan.toml", 2, "--against must be the JSON of dpacct report"),
         ("--against absent.json", 2, "cannot read 'absent.json'"),
         ("--max-epsilons 8", 2, "did you mean --max-epsilon"),
-        ("--max-eps 8 --client a", 2, "--client is for plans of udp-fl"),
     ],
 )
 def test_refusals(folder: Path, words: str, code: int, said: str) -> None:

@@ -84,11 +84,3 @@ def test_refusals(command: str, says: str) -> None:
     failed = line(f"curve {PLAN} {command}")
     assert failed.code == 2 and failed.stdout == ""
     assert says in failed.stderr and failed.stderr.count("\n") == 1
-
-
-def test_the_number_of_steps_that_was_asked_is_marked_and_named() -> None:
-    plan = "--noise-multiplier 20 --rounds 77 --delta 1e-5"
-    done = line(f"curve --kind steps --points 4 --to 1000 --method exact {plan} --json").json
-    first = line(f"eps {plan} --method exact").stdout.split()[1]
-    assert 77 in done["columns"]["steps"]
-    assert done["title"].startswith(f"77 steps have epsilon {first}. ")

@@ -113,11 +113,6 @@ def test_what_a_framework_does_not_have_is_refused(words: str, named: str) -> No
     assert refused.code == 2 and named in refused.stderr
 
 
-def test_a_target_without_an_epsilon_has_no_lines() -> None:
-    refused = line("noise --tpr 0.01@0.001 --rate 0.1 --steps 5 --paste opacus")
-    assert refused.code == 2 and "--paste needs a target with --eps and --delta" in refused.stderr
-
-
 def test_quietly_the_lines_alone_and_in_json_beside_the_answer() -> None:
     asked = "noise --eps 8 --delta 1e-5 --rounds 40 --unit client --paste flower"
     code = pasted(asked)

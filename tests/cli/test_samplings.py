@@ -77,8 +77,6 @@ def test_the_unit_of_several_records_is_a_user() -> None:
     assert "2 records of each user" in shown and "one user, added or removed" in shown
     assert "each record's contribution is clipped" in " ".join(shown.split())
     assert "one client" in line(f"eps {USER} --delta 1e-5 --unit client").stdout
-    refused = line(f"curve --kind steps {BINS} --delta 1e-6")
-    assert refused.code == 2 and "drawn at each step" in refused.stderr
 
 
 def test_a_sampler_of_one_file_has_its_word_everywhere() -> None:

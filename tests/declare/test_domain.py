@@ -129,10 +129,3 @@ def test_a_theorem_may_ask_for_its_own_error() -> None:
 def test_an_end_that_is_no_number_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="endpoint"):
         Real("zero", 1)
-
-
-def test_domains_are_values() -> None:
-    assert Real(0, 1, "right") == RATE
-    assert hash(Real(0, 1, "right")) == hash(RATE)
-    assert Real(0, 1) != RATE
-    assert Integer(1, 5) != Real(1, 5, "both")

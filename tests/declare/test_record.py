@@ -19,7 +19,7 @@ from tests.structure.project import ROOT
 class Noise(Record):
     """Two ways to say one noise, and a count that stands beside both."""
 
-    ways = "sigma | noise_multiplier clip?"
+    ways = (("sigma",), ("noise_multiplier", "clip"))
     sigma: Parameter[Fraction | None] = Parameter(POSITIVE, "std", default=None, kw_only=False)
     noise_multiplier: Parameter[Fraction | None] = Parameter(POSITIVE, "std / clip", default=None)
     clip: Parameter[Fraction | None] = Parameter(POSITIVE, "clip", default=None)

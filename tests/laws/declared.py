@@ -112,8 +112,7 @@ def stated(kind: type[Record]) -> Iterator[tuple[dict[str, Any], str]]:
 
 def _beside(kind: type[Record], name: str) -> set[str]:
     """What is needed beside a parameter."""
-    results = {name}
-    for group in kind._groups:
-        ways = [needed for needed, allowed in group.ways if name in allowed]
-        results |= (ways or [group.ways[0][0]])[0]
-    return results
+    results = {name, *(each for each, of in kind.parameters.items() if of.required)}
+    results |= {other for pair in kind.needing if name in pair for other in pair}
+    ways = [way[0] for way in kind.ways if name in way] or [way[0] for way in kind.ways]
+    return results | {*ways[:1]}

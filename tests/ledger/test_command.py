@@ -101,7 +101,7 @@ def test_a_declared_plan_comes_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["init", "new", "--eps", "1"], "needs --delta"),
+        (["init", "new", "--eps", "1"], "--delta must be given"),
         (["init", "new", "--eps", "nan", "--delta", "1e-5"], "--eps"),
         (["spend", "{}"], "takes a STEP"),
         (["spend", "{}", "Laplas(b=1)"], "must be a plan such as Laplace(b=100)"),

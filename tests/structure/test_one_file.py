@@ -55,22 +55,22 @@ class TwoCoins(Sampler, kind="two-coins"):
 COMMAND = '''
 """Epsilon, said twice."""
 
-from dpacct.cli.command import command, group, option, plan
+from dpacct.cli.command import TARGET, command, group, option, plan
 from dpacct.cli.output import Result
-from dpacct.cli.target import target
 from dpacct.declare.domain import Integer
 
 
 @command(
     "twice",
     plan(),
-    target(),
-    group("Saying", option("--times N", "how often", Integer(1, 9), default=2)),
+    TARGET,
+    group("Saying", option("--times N", "how often", default="2")),
     examples=("twice --sigma 2 --delta 1e-5",),
 )
-def main(line, epsilon, delta, times):
+def main(line):
     """Say the epsilon of a plan as often as you like."""
-    answer = line.stated().plan().epsilon(delta, method="exact")
+    times = line.read("times", Integer(1, 9))
+    answer = line.stated().plan().epsilon(line.get("delta"), method="exact")
     return Result(lambda: {"said": [answer.value] * times}, lambda: [str(answer)])
 '''
 ALGORITHM = '''

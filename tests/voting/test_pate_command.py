@@ -91,7 +91,7 @@ def test_numpy_files_and_headings(tmp_path: Path, file: str) -> None:
         "# made by hand\ncat, dog, bird\n\n" + VOTES.replace(",", ", "), encoding="utf-8"
     )
     assert dp.Votes.read(worded) == dp.Votes.read(file)
-    assert run("pate", str(worded), *GIVEN, "--queries", "2", "--json").json["queries"] == 2
+    assert run("pate", str(worded), *GIVEN, "--json").json["queries"] == 4
 
 
 BAD = {
@@ -163,31 +163,16 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             "--sigma 3 --delta 1e-5 --threshold-sigma 5",
             "--threshold-sigma needs --threshold (confident",
         ),
-        ("--sigma 3 --delta 1e-5 --interactive x", "needs --threshold too"),
         (
             "--mechanism laplace --b 3 --delta 1e-5 --threshold 1 --threshold-sigma 1",
             "takes --b, not --threshold",
         ),
-        (
-            "--sigma 3 --delta 1e-5 --threshold 3 --threshold-sigma 3 --interactive x",
-            "cannot be read from 'x'",
-        ),
-        ("--sigma 3 --delta 1e-5 --queries 5", "at most 4"),
         ("--sigma 3 --delta 1e-5 --neighbours 4", "a multiple of that a row; got 70 in row 1"),
         ("--sigma 3 --delta 1e-5 --per-query /no/such/place.csv", "cannot write"),
     ],
 )
 def test_options_that_make_no_sense(words: str, message: str, file: str) -> None:
     assert message in failed(run("pate", file, *words.split()))
-
-
-def test_a_baseline_of_another_shape(file: str, tmp_path: Path) -> None:
-    (tmp_path / "b.csv").write_text("1.5,-2\n", encoding="utf-8")
-    words = (*GIVEN, "--threshold", "3", "--threshold-sigma", "2", "--interactive")
-    assert "4 x 3, got 1 x 2" in failed(run("pate", file, *words, str(tmp_path / "b.csv")))
-    (tmp_path / "c.csv").write_text("55.5,-1,3e-1\n" * 4, encoding="utf-8")
-    done = run("pate", file, *words, str(tmp_path / "c.csv"), "--json")
-    assert done.code == 0 and 0 < done.json["answered"] < 4
 
 
 def test_votes_of_labels() -> None:

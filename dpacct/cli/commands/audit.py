@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import CommandLine, argument, command, declared, group, option
-from dpacct.cli.output import ExitStatus, Result, payload
-from dpacct.declare.domain import PURE_DELTA, SEED, Real, Word
+from dpacct.cli.output import ExitStatus, Result
 from dpacct.declare.number import exact, fits
-from dpacct.declare.record import Usage
 from dpacct.declare.words import Meaning
 from dpacct.display import aligned
 
@@ -22,24 +20,17 @@ if TYPE_CHECKING:
     "audit",
     group(
         "Audit",
-        argument("file", "SCORES"),
+        argument("SCORES"),
         option("--against PLAN", "a plan file: its epsilon and its trade-off curve are compared"),
         option(
-            "--delta D",
-            "delta at which epsilon is bounded; default: the plan file's, else 1e-5",
-            PURE_DELTA,
+            "--delta D", "delta at which epsilon is bounded; default: the plan file's, else 1e-5"
         ),
-        option(
-            "--confidence C",
-            "joint confidence of all confidence bounds",
-            Real(0, 1),
-            default=Fraction(95, 100),
-        ),
+        option("--confidence C", "joint confidence of all confidence bounds", default="0.95"),
         option(
             "--design",
             "one-run: canaries of a single run, each included by its own fair coin; two-worlds:"
             " scores of independent runs",
-            Word("one-run", "two-worlds"),
+            choices=("one-run", "two-worlds"),
             default="one-run",
         ),
         option(
@@ -52,13 +43,12 @@ if TYPE_CHECKING:
             "--share shares A",
             "share of one kind's scores beyond a threshold, or of one run's canaries to guess; chosen"
             " without looking at the scores; may be given several times",
-            Real(0, 1, "right"),
             multiple=True,
         ),
         option("--score NAME", "column with the scores", default="score"),
         option("--included NAME", "column with the coins", default="included"),
         declared(Meaning.adjacency),
-        option("--seed S", "seed of the bootstrap and of the held-out half", SEED, default=0),
+        option("--seed S", "seed of the bootstrap and of the held-out half", default="0"),
     ),
     group(
         "Output",
@@ -74,22 +64,7 @@ if TYPE_CHECKING:
         "audit scores.csv --delta 1e-6 --share 0.1 --json",
     ),
 )
-def main(
-    line: CommandLine,
-    file: str,
-    *,
-    against: str | None,
-    delta: Fraction | None,
-    confidence: Fraction,
-    design: str,
-    thresholds: str,
-    shares: tuple[Fraction, ...],
-    score: str,
-    included: str,
-    adjacency: str | None,
-    seed: int,
-    output: str | None,
-) -> Result:
+def main(line: CommandLine) -> Result:
     """Bound epsilon from below by the scores of canaries, and hold that against a plan.
 
     SCORES is a CSV file with a heading and the columns score (higher says that the canary was included;
@@ -101,43 +76,36 @@ def main(
     from dpacct.cli.federated_plan import read_stated
     from dpacct.cli.output import writable, write_chart
 
+    output, against = line.get("output"), line.get("against")
     path = None if output is None else writable(output)
     plan = None if against is None else read_stated(against)
-    if delta is None:
-        delta = None if plan is None else plan.delta
-    scores, guesses = read_csv(file, score, included)
+    delta: Any = line.get("delta")
+    if delta is None and plan is not None:
+        delta = plan.delta
+    columns = line.pick(("score", "included"))
+    scores, guesses = read_csv(line.get("path") or "", columns["score"], columns["included"])
+    said: dict[str, Any] = line.pick(("confidence", "design", "thresholds", "adjacency", "seed"))
+    numbers = [exact(part) for part in said["thresholds"].split(",")]
+    if numbers != [None]:  # or a word; what is no finite number is refused as nan
+        said["thresholds"] = [
+            float(each) if each is not None and fits(each) else math.nan for each in numbers
+        ]
+    said["guesses" if guesses else "scores_in"] = scores.values
     result = audit(
-        **({"guesses": scores.values} if guesses else {"scores_in": scores.values}),
         included=scores.included,
-        delta=Fraction(1, 10**5) if delta is None else delta,
-        confidence=confidence,
-        design=design,
-        thresholds=_thresholds(thresholds),
-        shares=shares or None,
+        delta="1e-5" if delta is None else delta,
+        shares=line.many("shares") or None,
         against=None if plan is None else plan.node,
-        adjacency=adjacency,
-        seed=seed,
+        **said,
     )
     if path is not None:
-        write_chart(result.chart(), payload("audit", result.to_dict()), path)
+        write_chart(result.chart(), "audit", result.to_dict(), path)
     return Result(
         result.to_dict,
         lambda: _lines(result),
         notes=[f"wrote {path}"] if path else [],
         status=ExitStatus.COUNTER_EXAMPLE if result.alarm else 0,
     )
-
-
-def _thresholds(said: str) -> str | list[float]:
-    """The rule for the thresholds: a word or numbers."""
-    numbers = [exact(part) for part in said.split(",")]
-    if numbers == [None]:
-        return said
-    values = [float(each) for each in numbers if each is not None and fits(each)]
-    if len(values) < len(numbers):
-        message = f"--thresholds must be numbers, or a word, got {said[:40]!r}"
-        raise Usage(message, argument="--thresholds")
-    return values
 
 
 def _lines(audit: Found) -> Iterator[str]:
@@ -150,8 +118,7 @@ def _lines(audit: Found) -> Iterator[str]:
     proven, sure = audit.proven, f"{100 * audit.confidence:g} %"
     head = f"epsilon is at least {rounded(audit.epsilon, 'down', 4)} with {sure} confidence"
     if proven is not None:
-        most = rounded(float(proven), "up", 4)
-        head += f", and at most {most} ({KNOWN[proven.strength]})"
+        head += f", and at most {rounded(float(proven), 'up', 4)} ({KNOWN[proven.strength]})"
     yield f"{head}    at delta {rounded(audit.delta, 'nearest', 6)}"
     where = "one run" if audit.design == "one-run" else "independent runs"
     yield f"  {ins + outs} canaries of {where}, {ins} included; thresholds: {audit.thresholds}"

@@ -20,12 +20,12 @@ _SUFFIXES = (".toml", ".json")
     "cite",
     group(
         "Output",
-        argument("words", "[PLAN | ID | PAPER | METHOD ...]", many=True),
+        argument("[PLAN | ID | PAPER | METHOD ...]", "words", many=True),
         option("--output -o FILE", "write the BibTeX to a file instead"),
     ),
     examples=("cite plan.toml", "cite dp_fed_ls.theorem1 dong2019", "cite certified --json"),
 )
-def main(line: CommandLine, words: tuple[str, ...], output: str | None) -> Result:
+def main(line: CommandLine) -> Result:
     """Print BibTeX for a plan in a file, what an answer stands on (its basis_ids), papers, or methods.
 
     A plan cites its mechanisms, and what the strongest answer about it stands on. The software itself
@@ -34,11 +34,12 @@ def main(line: CommandLine, words: tuple[str, ...], output: str | None) -> Resul
     from dpacct.bibliography import bibtex, entry, itself
     from dpacct.report.sources import merged, works
 
-    sources = merged(source for word in words for source in _sources(word))
+    sources = merged(source for word in line.many("words") for source in _sources(word))
     cited = sorted(works(sources), key=lambda work: work.key)
     # BibTeX skips what stands outside of entries, so what is known of a theorem can stand there.
     remarks = [f"% {source.status}" for source in sources if source.theorems]
     text = "\n".join([*remarks, *([""] if remarks else []), bibtex(cited)])
+    output = line.get("output")
     if output is not None:
         write_file(f"{text}\n".encode(), output)
 
@@ -97,7 +98,7 @@ def _plan(path: str) -> list[CitedSource]:
     from dpacct.report.sources import of_answer, source
 
     file = read_stated(path)
-    if file.delta is not None and file.account is not None:
+    if file.account is not None and file.delta is not None:
         answer, _ = file.account(file.delta)
     elif file.delta is not None:
         answer = file.node.epsilon(delta=file.delta)

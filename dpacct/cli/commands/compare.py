@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import CommandLine, command, group, plan, switch
+from dpacct.cli.command import QUIET, TARGET, CommandLine, command, group, plan
 from dpacct.cli.output import Result, must_be_finite, within
-from dpacct.cli.plan_file import sizes
-from dpacct.cli.target import target
 from dpacct.declare.number import short
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.display import aligned
@@ -24,8 +20,8 @@ if TYPE_CHECKING:
 @command(
     "compare",
     plan(),
-    target(),
-    group("Output", switch("-q --quiet", "print the first method's safe number alone")),
+    TARGET,
+    group("Output", QUIET),
     examples=(
         "compare --noise-multiplier 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
         "compare --noise-multiplier 1.1 --rate 0.01 --steps 1000 --eps 1.5",
@@ -33,23 +29,20 @@ if TYPE_CHECKING:
         "compare --noise-multiplier 2 --delta 1e-6 --json",
     ),
 )
-def main(
-    line: CommandLine, epsilon: Fraction | None, delta: Fraction | None, quiet: bool
-) -> Result:
+def main(line: CommandLine) -> Result:
     """Compare every method that applies: value, gap to the exact answer, grade and time.
 
     With noise and --delta it compares epsilons, with noise and --eps deltas, and with --eps and
     --delta but no noise the noise that each method asks for.
     """
-    from dpacct.answer.answer import safe_number
+    from dpacct.answer.answer import KNOWN, bounded, protected, safe_number
+    from dpacct.cli import screens
 
-    answers, stated = _ask(line, epsilon, delta)
-    first = must_be_finite(answers[0])
-    answers = tuple(answer for answer in answers if math.isfinite(float(answer)))
+    found, stated, asked = _ask(line)
+    first = must_be_finite(found[0])
+    answers = [answer for answer in found if math.isfinite(float(answer))]
     gaps = [_gap(answer, first) for answer in answers]
     notes = [*stated.steps.notes, *stated.two_readings(first.adjacency)]
-    asked = {"epsilon": epsilon, "delta": delta}
-    at = " and ".join(f"{k} {short(v, 'up')}" for k, v in asked.items() if v is not None)
 
     def body() -> dict[str, Any]:
         return {
@@ -62,70 +55,65 @@ def main(
         }
 
     def lines() -> list[str]:
-        from dpacct.cli.screens import in_words, noted, wrapped
-
-        words = wrapped(in_words(first, sizes=None in asked.values()))
-        head = f"{first.quantity} by {len(answers)} methods    at {at}"
-        return [head, *words, *_rows(answers, gaps), *noted(notes)]
+        at = " and ".join(f"{k} {short(v, 'up')}" for k, v in asked.items())
+        rows = [
+            (
+                answer.method,
+                bounded(answer),
+                "" if answer is first else "unknown" if gap is None else f"{100 * gap:+.3g} %",
+                KNOWN[answer.strength].partition(",")[0].partition(";")[0].partition(":")[0],
+                f"{1000 * answer.seconds:.1f} ms",
+            )
+            for answer, gap in zip(answers, gaps, strict=True)
+        ]
+        return [
+            f"{first.quantity} by {len(answers)} methods    at {at}",
+            *screens.wrapped(screens.in_words(first, sizes=len(asked) == 1)),
+            *aligned(("method", first.quantity, f"vs {first.method}", "grade", "time"), rows),
+            *screens.labelled("protects", [protected(first)]),
+            *screens.noted(notes),
+        ]
 
     return Result(body, lines, lambda: [safe_number(first)], first)
 
 
-def _rows(answers: Sequence[Answer], gaps: Sequence[float | None]) -> list[str]:
-    from dpacct.answer.answer import KNOWN, bounded, protected
-    from dpacct.cli.screens import labelled
+def _ask(line: CommandLine) -> tuple[tuple[Answer, ...], StatedPlan, dict[str, Any]]:
+    """The answers of all methods, the plan, and what was asked about it."""
+    from dpacct.answer.ask import Delta, Epsilon, alternatives
+    from dpacct.cli.plan_file import sizes
 
-    first = answers[0]
-    rows = [
-        (
-            answer.method,
-            bounded(answer),
-            "" if answer is first else "unknown" if gap is None else f"{100 * gap:+.3g} %",
-            KNOWN[answer.strength].partition(",")[0].partition(";")[0].partition(":")[0],
-            f"{1000 * answer.seconds:.1f} ms",
-        )
-        for answer, gap in zip(answers, gaps, strict=True)
-    ]
-    lines = aligned(("method", first.quantity, f"vs {first.method}", "grade", "time"), rows)
-    return lines + labelled("protects", [protected(first)])
-
-
-def _ask(
-    line: CommandLine, epsilon: Fraction | None, delta: Fraction | None
-) -> tuple[tuple[Answer, ...], StatedPlan]:
-    if line.typed.keys() & {*sizes(), "zcdp"}:
-        if epsilon is not None and delta is not None:
+    target = line.pick(("epsilon", "delta"))
+    if line.pick((*sizes(), "zcdp")):
+        if len(target) == 2:
             message = "give --delta to compare epsilons or --eps to compare deltas, not both; to"
             message += " compare noise, give both and leave the noise out"
             raise Exclusive(message, argument="--eps")
-        if epsilon is None and delta is None:
+        if not target:
             message = "give --delta to compare epsilons, or --eps to compare deltas"
             raise Usage(message, argument="--delta")
+        asked = (Epsilon if "delta" in target else Delta).read(target, line.option).settings
         stated = line.stated()
-        return stated.plan().compare(delta=delta, epsilon=epsilon), stated
-    if epsilon is None or delta is None:
-        missing = "--sigma" if (epsilon is None) != (delta is None) else "--eps"
+        return stated.plan().compare(**asked), stated, asked
+    if len(target) < 2:
         message = (
             "give the noise (--sigma, --noise-multiplier or --b) with --eps or --delta, or give"
         )
         message += " --eps and --delta to compare the noise that each method asks for"
-        raise Usage(message, argument=missing)
-    from dpacct.answer.ask import alternatives
-
+        raise Usage(message, argument="--sigma" if target else "--eps")
     stated = line.stated(seeks_noise=True)
-    answers = alternatives(stated.least(epsilon, delta), stated.sized)
+    question = stated.least(**target)
+    answers = alternatives(question, stated.sized)
     if not answers:
         raise Unsupported("no method can calibrate this plan")
-    return answers, stated
+    return answers, stated, question.settings
 
 
 def _gap(answer: Answer, reference: Answer) -> float | None:
-    """The relative distance to the reference's value; None where no float can tell it."""
-    safe, other = float(answer), float(reference)  # the numbers that are printed
-    if min(safe, other) > 1e-300:
-        return safe / other - 1
-    if answer.log_value is not None and reference.log_value is not None:
-        difference = answer.log_value - reference.log_value
-        return math.expm1(difference) if difference < 700 else None
-    gap = safe / other - 1 if other else math.inf
-    return gap if math.isfinite(gap) else None
+    """The relative distance to the reference's number; None where no float can tell it."""
+    safe, other = float(answer), float(reference)
+    if answer is reference or min(safe, other) > 1e-300:
+        return safe / other - 1 if other else 0.0
+    if answer.log_value is None or reference.log_value is None:
+        return None
+    difference = answer.log_value - reference.log_value
+    return math.expm1(difference) if difference < 700 else None

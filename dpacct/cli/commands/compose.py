@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from dataclasses import replace
+from typing import Any
 
-from dpacct.cli.asking import ANSWERING, PROOF, asked, shown
-from dpacct.cli.command import CommandLine, OptionGroup, argument, command, words
+from dpacct.cli.command import (
+    ANSWERING,
+    PROOF,
+    PROTECTED,
+    TARGET,
+    CommandLine,
+    argument,
+    command,
+    group,
+)
 from dpacct.cli.output import Result
-from dpacct.cli.target import target
 from dpacct.declare.record import Exclusive, Usage
-from dpacct.declare.words import Meaning
-
-PROTECTED = words("What is protected", *Meaning.parameters.values())
 
 
 @command(
     "compose",
-    OptionGroup("", (argument("path", "PLAN"),)),
-    target(),
+    group("", argument("PLAN")),
+    TARGET,
     ANSWERING,
     PROOF,
     PROTECTED,
@@ -28,7 +33,7 @@ PROTECTED = words("What is protected", *Meaning.parameters.values())
         "compose plan.toml --certificate proof.json",
     ),
 )
-def main(line: CommandLine, path: str, epsilon: Fraction | None, delta: Fraction | None) -> Result:
+def main(line: CommandLine) -> Result:
     """Compute the epsilon (or, with --eps, the delta) of the plan in a file; "-" is stdin.
 
     \b
@@ -47,19 +52,20 @@ def main(line: CommandLine, path: str, epsilon: Fraction | None, delta: Fraction
     """  # noqa: D301 (\b tells click to leave the lines as they are)
     from dpacct.answer.ask import Delta, Epsilon
     from dpacct.cli.plan_file import read_plan
+    from dpacct.cli.screens import asked as answered
     from dpacct.cli.screens import of_answer
 
-    file = read_plan(path)
-    meaning = Meaning.read(line.typed, line.option)
+    file, meaning = read_plan(line.get("path") or ""), line.meaning()
     node = file.node.under(meaning.adjacency, unit=meaning.unit or "")
-    if epsilon is None and delta is None:
-        epsilon, delta = file.epsilon, file.delta
-    if epsilon is not None and delta is not None:
+    in_file: dict[str, Any] = {"epsilon": file.epsilon, "delta": file.delta}
+    asked = line.pick(in_file) or {k: v for k, v in in_file.items() if v is not None}
+    if len(asked) == 2:
         message = "give epsilon or delta, not both: a plan has one for each value of the other"
         raise Exclusive(message, argument="--delta")
-    if delta is None and epsilon is None:
+    if not asked:
         message = "give --delta or --eps, or write one of them into the plan"
         raise Usage(message, argument="--delta")
-    question = Delta(epsilon) if delta is None else Epsilon(delta)
-    answer = asked(line, question, node, beside=False)
-    return shown(line, of_answer(answer, question.settings))
+    question = (Epsilon if "delta" in asked else Delta).read(asked, line.option)
+    answer = answered(line, question, node, beside=False)
+    screen = of_answer(answer, question.settings)
+    return replace(screen, notes=answer.notes).result(line)

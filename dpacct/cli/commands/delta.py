@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpacct.cli.asking import ANSWERING, PROVING, asked_of_plan
-from dpacct.cli.command import EPSILON, CommandLine, command, group, option, plan
+from dpacct.cli.command import ANSWERING, EPSILON, PROVING, CommandLine, command, group, plan
 
 if TYPE_CHECKING:
     from dpacct.cli.output import Result
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 @command(
     "delta",
     plan(),
-    group("Target", option(EPSILON, "epsilon of the guarantee, at least 0")),
+    group("Target", EPSILON),
     ANSWERING,
     PROVING,
     examples=(
@@ -25,12 +24,13 @@ if TYPE_CHECKING:
         "delta --noise-multiplier 1.1 --rate 0.01 --steps 1000 --eps 1.5 --digits 20",
     ),
 )
-def main(line: CommandLine, epsilon: str | None) -> Result:
+def main(line: CommandLine) -> Result:
     """Compute the smallest delta for which a plan is (epsilon, delta)-private.
 
     The number printed is the upper end of the answer, rounded up. A delta below the range of
     floats is printed as a power of ten.
     """
     from dpacct.answer.ask import Delta
+    from dpacct.cli.screens import asked_of_plan
 
-    return asked_of_plan(line, Delta.read({"epsilon": epsilon}, line.option))
+    return asked_of_plan(line, Delta.read(line.pick(("epsilon",)), line.option))

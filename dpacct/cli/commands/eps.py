@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpacct.cli.asking import ANSWERING, PROVING, asked_of_plan
-from dpacct.cli.command import CommandLine, command, group, option, plan
+from dpacct.cli.command import ANSWERING, PROVING, CommandLine, command, group, option, plan
 
 if TYPE_CHECKING:
     from dpacct.cli.output import Result
@@ -30,11 +29,12 @@ if TYPE_CHECKING:
         "eps --noise-multiplier 1.1 --rate 0.01 --steps 1000 --delta 1e-5 --certificate out.json",
     ),
 )
-def main(line: CommandLine, delta: str | None) -> Result:
+def main(line: CommandLine) -> Result:
     """Compute the epsilon that a plan spends at a given delta.
 
     The number printed is the upper end of the answer, rounded up.
     """
     from dpacct.answer.ask import Epsilon
+    from dpacct.cli.screens import asked_of_plan
 
-    return asked_of_plan(line, Epsilon.read({"delta": delta}, line.option))
+    return asked_of_plan(line, Epsilon.read(line.pick(("delta",)), line.option))

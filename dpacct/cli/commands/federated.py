@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpacct.answer.answer import KNOWN, leading, safe_number
+from dpacct.answer.answer import leading, safe_number
+from dpacct.answer.ask import BoundaryQuestion, Epsilon
 from dpacct.cli import federated_plan as plans
 from dpacct.cli import screens
 from dpacct.cli.command import (
     DETAILS,
     QUIET,
+    TARGET,
     CommandLine,
-    OptionGroup,
     argument,
     command,
     group,
@@ -22,38 +23,35 @@ from dpacct.cli.command import (
     switch,
     words,
 )
-from dpacct.cli.federated_plan import cell, number, row_json, tables
+from dpacct.cli.federated_plan import PlanSettings, cell, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.plan_file import contents, file_name, table_of
-from dpacct.cli.screens import MULTIPLIER, Screen, of_answer, per_clip, two_readings
-from dpacct.cli.target import target
-from dpacct.declare.number import Direction, rounded
+from dpacct.declare.number import rounded
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.display import aligned
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.federated import UDPFL, FederatedPlan, Harmonized, Row
-
-
-def _settings() -> tuple[OptionGroup, ...]:
-    return (words("Settings", *plans.settings().values()),)
+    from dpacct.federated import UDPFL, Harmonized
 
 
 @command(
     "federated",
-    _settings,
+    words("Settings", *plans.options().values()),
     group(
         "Plan",
-        argument("path", "[PLAN]", required=False),
-        option("--algorithm NAME", plans.algorithms(), plans.ALGORITHM),
+        argument("[PLAN]"),
+        option(
+            "--algorithm NAME",
+            f"{', '.join(plans.kinds())}, udp-fl; prifedsync unless given; udp-fl needs a plan file",
+        ),
     ),
-    target(),
+    TARGET,
     group(
         "Output",
         switch("--prove", "prifedsync: prove the two-level answer; takes some seconds"),
-        switch("-q --quiet", QUIET),
-        switch("--details", DETAILS),
+        QUIET,
+        DETAILS,
     ),
     examples=(
         "federated --clients 9 --batch-size 8 --records 80 --local-steps 9 --rounds 9 --sigma 2 --delta 1e-5",
@@ -63,17 +61,7 @@ def _settings() -> tuple[OptionGroup, ...]:
         "federated udp-fl.toml",
     ),
 )
-def main(
-    line: CommandLine,
-    *,
-    path: str | None,
-    algorithm: str | None,
-    epsilon: Fraction | None,
-    delta: Fraction | None,
-    prove: bool,
-    quiet: bool,
-    details: bool,
-) -> Result:
+def main(line: CommandLine) -> Result:
     """Compute the epsilon of a federated plan, or with --eps the noise for a target.
 
     prifedsync protects one record of a client from one other client (weak) and from all of them
@@ -81,17 +69,14 @@ def main(
     statement of a paper that is refuted is shown with the truth, and is never an answer. PLAN is a
     TOML file with the same settings.
     """
+    path = line.get("path")
     name = "" if path is None else file_name(path)
-    table = {} if path is None else table_of(contents(path), name)
-    settings = plans.settings_of(table, name)
-    own = {"algorithm": algorithm, "epsilon": epsilon, "delta": delta}
-    typed = plans.checked(line.typed, line.option)
-    typed |= {key: value for key, value in own.items() if value is not None}
-    if typed.keys() & set(plans.NOISE):  # the line's noise takes the place of the file's
-        settings = {key: value for key, value in settings.items() if key not in plans.NOISE}
-    settings = {"algorithm": "prifedsync", **settings, **typed}
-    chosen = str(settings.pop("algorithm"))
-    if prove and (chosen != "prifedsync" or "epsilon" in settings):
+    settings = (
+        PlanSettings() if path is None else plans.settings_of(table_of(contents(path), name), name)
+    )
+    settings = settings.under(line.pick((*plans.options(), "algorithm", "epsilon", "delta")))
+    chosen = settings.algorithm
+    if line.has("prove") and (chosen != "prifedsync" or "epsilon" in settings.typed):
         wrong = (
             "--prove is about the epsilon of prifedsync; the grade of other answers says what is"
         )
@@ -100,74 +85,77 @@ def main(
         if not name:
             raise Usage("udp-fl needs a plan file with [[client]] tables", argument="PLAN")
         return _harmonized(plans.clients_of(settings, name))
-    if "client" in settings:
-        raise Usage(f"[[client]] belongs to udp-fl, not to {chosen}", argument="client")
-    return _account(plans.plan_of(chosen, settings), settings, prove=prove, details=details)
+    return _account(line, settings)
 
 
-def _account(
-    plan: FederatedPlan, settings: Mapping[str, Any], *, prove: bool, details: bool
-) -> Result:
-    delta: Fraction = settings["delta"]
-    epsilon: Fraction | None = settings.get("epsilon")
-    sigma: Fraction | None = settings.get("sigma")
-    if epsilon is None:
-        rows = list((plan.proved_rows if prove else plan.rows)(delta=delta))
+def _account(line: CommandLine, settings: PlanSettings) -> Result:
+    """The answers about a plan whose clients are all alike."""
+    plan, call, typed = plans.plan_of(settings), settings.call, settings.typed
+    target: dict[str, Any] = {k: typed[k] for k in ("epsilon", "delta") if k in typed}
+    notes, extra = list[str](), dict[str, Any]()
+    if "epsilon" in target:
+        target = BoundaryQuestion.read(target, call).settings
+        found = [
+            replace(row, answer=replace(row.answer, extra=_multiplier(row.answer)))
+            for row in plan.sigma_rows(**target)
+        ]
+        plan = plan.with_sigma(float(found[0].answer))
     else:
-        rows = []
-        for row in plan.sigma_rows(epsilon=epsilon, delta=delta):
-            said = replace(row.answer, extra={"noise_multiplier": float(per_clip(row.answer))})
-            rows.append(replace(row, answer=said))
-        plan = plan.with_sigma(float(rows[0].answer))
-    first = next(row for row in rows if row.notion in ("strong", "client"))
-    must_be_finite(first.answer)
-    if epsilon is None:
-        screen = of_answer(first.answer, {"delta": delta})
+        target = Epsilon.read(target, call).settings
+        found = list((plan.proved_rows if line.has("prove") else plan.rows)(**target))
+    first = next(row for row in found if row.notion in ("strong", "client"))
+    answer, shown, quantity = must_be_finite(first.answer), found, "epsilon"
+    if "epsilon" in target:
+        noise, quantity = screens.per_clip(answer), "noise multiplier"
+        shown = [replace(row, answer=screens.per_clip(row.answer)) for row in found]
+        head = f"noise multiplier {leading(noise, 5)}    for {screens.target(**target)}"
+        sure = screens.sure(replace(noise, lower=None), "with it the target is met", "")
+        more, number = [f"({screens.MULTIPLIER})"], safe_number(noise)
+        screen = screens.Screen(answer, head, sure, number=number, more=more)
+        extra = {"epsilon": float(target["epsilon"]), **answer.extra}
     else:
-        noise = per_clip(first.answer)
-        head = f"noise multiplier {leading(noise, 5)}    for {screens.target(epsilon, delta)}"
-        sure = f"{KNOWN[noise.strength].partition(';')[0]}: with it the target is met"
-        screen = Screen(
-            first.answer, head, sure, number=safe_number(noise), more=[f"({MULTIPLIER})"]
-        )
-    shown, notes = tables(rows, "epsilon"), list[str]()
-    if epsilon is not None:
-        shown = tables([replace(r, answer=per_clip(r.answer)) for r in rows], "noise multiplier")
-    elif sigma is not None:
+        screen = screens.of_answer(answer, target)
+        if "sigma" in typed:
+            sigma, factor = (
+                plans.options()["sigma"].check("sigma", typed["sigma"]),
+                plan.adjacency.clip_factor,
+            )
 
-        def other() -> Answer:
-            again = plan.with_sigma(float(sigma / plan.adjacency.clip_factor))
-            rows = again.rows(delta=delta)
-            return next(row.answer for row in rows if row.notion == first.notion)
+            def other() -> Answer:
+                rows = plan.with_sigma(float(sigma / factor)).rows(**target)
+                return next(row.answer for row in rows if row.notion == first.notion)
 
-        notes = two_readings("--sigma", sigma, plan.adjacency, other)
-    limit = number(plan.mu_clt)
+            notes = screens.two_readings("--sigma", sigma, plan.adjacency, other)
+    limit = plan.mu_clt if math.isfinite(plan.mu_clt) else None
     mu = f"  mu_clt {rounded(limit or 0.0, 'nearest', 8)}; a limit, no guarantee"
     screen = replace(
         screen,
         plan=f"{plan.algorithm} ({plan.paper}); sensitivity {plan.sensitivity}",
         trust=plan.promises(),
-        below=["", *shown],
+        below=["", *tables(shown, quantity)],
         notes=notes,
         details=[mu] if limit is not None else [],
     )
-    answer, quantity = first.answer.to_dict(), first.answer.quantity
-    keys = ("value", "lower", "upper", "side", "strength", "method")
-    body: dict[str, Any] = {
+    said = answer.to_dict()
+    body = {
         "algorithm": plan.algorithm,
-        "quantity": quantity,
-        "delta": float(delta),
-        **{key: answer[key] for key in keys},
-        **({} if epsilon is None else {"epsilon": float(epsilon), **first.answer.extra}),
+        "quantity": answer.quantity,
+        "delta": float(target["delta"]),
+        **{key: said[key] for key in ("value", "lower", "upper", "side", "strength", "method")},
+        **extra,
         "mu_clt": limit,
         "unit": str(plan.unit),
         "adjacency": str(plan.adjacency),
         "sensitivity": plan.sensitivity,
         "assumptions": list(plan.promises()),
         "plan": plan.tree().to_dict(),
-        "routes": [row_json(row, quantity) for row in rows],
+        "routes": [row_json(row, answer.quantity) for row in found],
     }
-    return screen.result(details)._replace(body=lambda: body)
+    return screen.result(line)._replace(body=lambda: body)
+
+
+def _multiplier(sigma: Answer) -> dict[str, float]:
+    return {"noise_multiplier": float(screens.per_clip(sigma))}
 
 
 # --- clients with budgets of their own
@@ -182,6 +170,14 @@ def _harmonized(plan: UDPFL) -> Result:
             epsilon = "-" if each.epsilon is None else safe_number(each.epsilon)
             yield f"{each.client.name} {epsilon}"
 
+    def lines() -> Iterator[str]:
+        head = ("client", "noise", "by the paper's rule", "stops after", "by its rule", "epsilon")
+        yield f"{plan.algorithm}: {plan.rounds} rounds of {plan.local_steps} local steps"
+        yield from aligned((*head, "penalty"), [_cells(harmonized) for harmonized in clients])
+        yield from ("", *tables(rows, "epsilon"), "")
+        yield f"  protects one {plan.unit} of one client; sensitivity: {plan.sensitivity}"
+        yield from (f"  assumes: {promise}" for promise in plan.promises())
+
     body = {
         "algorithm": plan.algorithm,
         "quantity": "epsilon",
@@ -192,55 +188,38 @@ def _harmonized(plan: UDPFL) -> Result:
         "clients": [_client_json(harmonized) for harmonized in clients],
         "routes": [row_json(row, "epsilon") for row in rows],
     }
-    return Result(lambda: body, lambda: _client_lines(plan, clients, rows), quiet)
+    return Result(lambda: body, lines, quiet)
 
 
-def _client_lines(plan: UDPFL, clients: list[Harmonized], rows: list[Row]) -> list[str]:
-    header = (
-        "client",
-        "noise",
-        "by the paper's rule",
-        "stops after",
-        "by its rule",
-        "epsilon",
-        "penalty",
-    )
-    lines = [f"{plan.algorithm}: {plan.rounds} rounds of {plan.local_steps} local steps"]
-    lines += aligned(header, [_client_line(harmonized) for harmonized in clients])
-    lines += ["", *tables(rows, "epsilon"), ""]
-    lines += [f"  protects one {plan.unit} of one client; sensitivity: {plan.sensitivity}"]
-    return lines + [f"  assumes: {promise}" for promise in plan.promises()]
-
-
-def _client_line(harmonized: Harmonized) -> tuple[str, ...]:
-    size = harmonized.client.noise
-    assert size is not None
-    mode: Direction = "nearest"
-    if harmonized.noise is not None:
-        mode = "down" if harmonized.noise.safe_end == "lower" else "up"
+def _cells(one: Harmonized) -> tuple[str, ...]:
+    """The row of a client; what is not known of it is left empty."""
+    assert one.client.noise is not None
+    size = rounded(float(one.client.noise), "nearest", 8)
+    if one.noise is not None:
+        size = safe_number(one.noise, 8)
     return (
-        harmonized.client.name,
-        f"{harmonized.client.parameter} = {rounded(float(size), mode, 8)}",
-        "" if harmonized.paper_noise is None else rounded(harmonized.paper_noise, "nearest", 8),
-        "" if harmonized.last_round is None else str(harmonized.last_round),
-        "" if harmonized.paper_last_round is None else str(harmonized.paper_last_round),
-        "takes no part" if harmonized.epsilon is None else cell(harmonized.epsilon),
-        "" if harmonized.penalty is None else f"{harmonized.penalty:.4g}",
+        one.client.name,
+        f"{one.client.parameter} = {size}",
+        "" if one.paper_noise is None else rounded(one.paper_noise, "nearest", 8),
+        "" if one.last_round is None else str(one.last_round),
+        "" if one.paper_last_round is None else str(one.paper_last_round),
+        "takes no part" if one.epsilon is None else cell(one.epsilon),
+        "" if one.penalty is None else f"{one.penalty:.4g}",
     )
 
 
-def _client_json(harmonized: Harmonized) -> dict[str, Any]:
-    noise: Any = None if harmonized.client.noise is None else float(harmonized.client.noise)
-    if harmonized.noise is not None:
-        noise = replace(harmonized.noise, alternatives=()).to_dict()
+def _client_json(one: Harmonized) -> dict[str, Any]:
+    noise: Any = None if one.client.noise is None else float(one.client.noise)
+    if one.noise is not None:
+        noise = replace(one.noise, alternatives=()).to_dict()
     return {
-        "name": harmonized.client.name,
-        "mechanism": harmonized.client.mechanism,
+        "name": one.client.name,
+        "mechanism": one.client.mechanism,
         "noise": noise,
-        "paper_noise": harmonized.paper_noise,
-        "stops_after": harmonized.last_round,
-        "paper_stops_after": harmonized.paper_last_round,
-        "rounds": harmonized.rounds,
-        "epsilon": None if harmonized.epsilon is None else harmonized.epsilon.to_dict(),
-        "penalty": harmonized.penalty,
+        "paper_noise": one.paper_noise,
+        "stops_after": one.last_round,
+        "paper_stops_after": one.paper_last_round,
+        "rounds": one.rounds,
+        "epsilon": None if one.epsilon is None else one.epsilon.to_dict(),
+        "penalty": one.penalty,
     }

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from fractions import Fraction
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import EPSILON as EPS
-from dpacct.cli.command import CommandLine, argument, command, group, option
-from dpacct.cli.commands.compose import PROTECTED
+from dpacct.cli.command import (
+    DELTA,
+    EPSILON,
+    PROTECTED,
+    CommandLine,
+    argument,
+    command,
+    group,
+    option,
+)
 from dpacct.cli.output import Result
 from dpacct.cli.plan_file import read_plan
 from dpacct.cli.plan_text import plan_from_text
-from dpacct.declare.domain import DELTA, EPSILON, Text, one_of
+from dpacct.declare.domain import one_of
 from dpacct.declare.number import shown, up
 from dpacct.declare.record import Usage
-from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated, LedgerDamaged
 
 if TYPE_CHECKING:
@@ -25,28 +31,18 @@ if TYPE_CHECKING:
 Body = dict[str, Any]
 Page = tuple[Body, list[str]]
 
-
-@dataclass(frozen=True)
-class LedgerWish:
-    """The options of an action."""
-
-    steps: tuple[str, ...]
-    epsilon: Fraction | None
-    delta: Fraction | None
-    plan: str | None
-    label: str | None
-    head: str | None
-    adjacency: str | None
-    unit: str | None
+_ONLY = {"plan": "init", "adjacency": "init", "unit": "init", "label": "spend", "head": "check"}
+_ONLY |= {"epsilon": "init", "delta": "init"}
+"""The one action that takes each option."""
 
 
 @command(
     "ledger",
     group(
         "Ledger",
-        argument("words", "init|spend|show|log|check|report FILE [STEP ...]", Text(), many=True),
-        option(EPS, "the budget of a new ledger", EPSILON),
-        option("--delta D", "the budget of a new ledger", DELTA),
+        argument("init|spend|show|log|check|report FILE [STEP ...]", "words", many=True),
+        EPSILON,
+        DELTA,
         option(
             "--plan FILE",
             "of a new ledger: the plan that its releases are drawn from, fixed in advance",
@@ -62,7 +58,7 @@ class LedgerWish:
         "ledger check year.ledger",
     ),
 )
-def main(line: CommandLine, words: tuple[str, ...], **options: Any) -> Result:
+def main(line: CommandLine) -> Result:
     """Keep a privacy budget in a file: make it, spend from it, show what is left, check it.
 
     `init` makes FILE with a budget (--eps, --delta) and perhaps a plan; `spend` counts each STEP, a plan file
@@ -71,75 +67,42 @@ def main(line: CommandLine, words: tuple[str, ...], **options: Any) -> Result:
     entries and prints the head of their chain, `report` states the guarantee with its assumptions (exit code
     6 if one was found violated). A file that is not as it was written is refused with exit code 9.
     """
+    from dpacct.ledger.ledger import Ledger
+
+    words = line.many("words")
     if len(words) < 2 or words[0] not in _ACTIONS:
-        got = shown(" ".join(words))
-        message = f"ledger takes an action ({one_of(tuple(_ACTIONS))}) and a file, got {got}"
-        raise Usage(message, argument="WORDS")
+        message = f"ledger takes an action ({one_of(_ACTIONS)}) and a file,"
+        raise Usage(f"{message} got {shown(' '.join(words))}", argument="WORDS")
     action, path, *steps = words
-    meaning = Meaning.read(line.typed, line.option)
-    wish = LedgerWish(tuple(steps), **options, adjacency=meaning.adjacency, unit=meaning.unit)
-    for name, (flag, of) in _OPTIONS.items():
-        if vars(wish)[name] is not None and action != of:
-            raise Usage(f"{flag} is for ledger {of} only", argument=flag)
+    for name in line.pick(_ONLY):
+        if action != _ONLY[name]:
+            flag = line.option(name)
+            raise Usage(f"{flag} is for ledger {_ONLY[name]} only", argument=flag)
     if bool(steps) != (action == "spend"):
         message = f"ledger {action} FILE takes {'a STEP' if action == 'spend' else 'nothing more'}"
         raise Usage(f"{message}, got {shown(' '.join(steps) or 'none')}", argument="STEP")
-    body, lines = _ACTIONS[action](wish, path)
+    how: Body = {"read_only": action not in ("init", "spend")}
+    if action == "init":
+        line.needs("epsilon", "delta")
+        plan, meaning = line.get("plan"), line.meaning()
+        how = {"budget": tuple(line.pick(("epsilon", "delta")).values()), **meaning.settings}
+        how["plan"] = None if plan is None else read_plan(plan).node
+    spent = [plan_from_text(step) if "(" in step else read_plan(step).node for step in steps]
+    with Ledger(path, **how) as ledger:
+        if spent:
+            whole = reduce(add, spent)
+            receipt = ledger.spend(whole, label=line.get("label") or "")
+            body = {**_facts(ledger), "number": receipt.number, "counted": whole.to_dict()}
+            said = f"counted  {whole}, as entry {receipt.number}: release it now"
+            lines = [said, *_left(ledger)]
+        else:
+            body, lines = _ACTIONS[action](ledger, line)
     status = AssumptionViolated.exit_code if body.get("violated") else 0
     return Result(lambda: {"action": action, **body}, lambda: lines, status=status)
 
 
-_OPTIONS = {
-    "epsilon": ("--eps", "init"),
-    "delta": ("--delta", "init"),
-    "plan": ("--plan", "init"),
-    "adjacency": ("--adjacency", "init"),
-    "unit": ("--unit", "init"),
-    "label": ("--label", "spend"),
-    "head": ("--head", "check"),
-}
-"""The option's name on the command line, and the action that takes it."""
-
-
-def _init(wish: LedgerWish, path: str) -> Page:
-    from dpacct.ledger.ledger import Ledger
-
-    for flag, value in (("--eps", wish.epsilon), ("--delta", wish.delta)):
-        if value is None:
-            raise Usage(f"ledger init needs {flag}, of the budget", argument=flag)
-    plan = None if wish.plan is None else read_plan(wish.plan).node
-    with Ledger(
-        path, budget=(wish.epsilon, wish.delta), plan=plan, adjacency=wish.adjacency, unit=wish.unit
-    ) as ledger:
-        return _facts(ledger), [*_heading(ledger), f"head     {ledger.head}"]
-
-
-def _spend(wish: LedgerWish, path: str) -> Page:
-    from dpacct.ledger.ledger import Ledger
-
-    plans = [
-        read_plan(step).node if "(" not in step else plan_from_text(step) for step in wish.steps
-    ]
-    whole = plans[0]
-    for plan in plans[1:]:
-        whole = whole + plan
-    with Ledger(path) as ledger:
-        receipt = ledger.spend(whole, label=wish.label or "")
-        body = {**_facts(ledger), "number": receipt.number, "counted": whole.to_dict()}
-        lines = [f"counted  {whole}, as entry {receipt.number}: release it now", *_left(ledger)]
-        return body, lines
-
-
-def _reading(page: Callable[[Ledger, LedgerWish], Page]) -> Callable[[LedgerWish, str], Page]:
-    """An action that only reads."""
-
-    def read(wish: LedgerWish, path: str) -> Page:
-        from dpacct.ledger.ledger import Ledger
-
-        with Ledger(path, read_only=True) as ledger:
-            return page(ledger, wish)
-
-    return read
+def _init(ledger: Ledger, _: CommandLine) -> Page:
+    return _facts(ledger), [*_heading(ledger), f"head     {ledger.head}"]
 
 
 def _facts(ledger: Ledger) -> Body:
@@ -175,7 +138,7 @@ def _left(ledger: Ledger) -> list[str]:
     return [] if step is None else [f"left     {ledger.room(step)}"]
 
 
-def _show(ledger: Ledger, _: LedgerWish) -> Page:
+def _show(ledger: Ledger, _: CommandLine) -> Page:
     limited = ledger.budget.delta is not None
     spent = ledger.spent() if limited else None
     names = [name for name in ledger.accounts if name != "run"]
@@ -231,7 +194,7 @@ def _account(ledger: Ledger, name: str) -> Body:
     return {"budget": budget, "rule": account.rule, "plan": plan, "spent": spent}
 
 
-def _log(ledger: Ledger, _: LedgerWish) -> Page:
+def _log(ledger: Ledger, _: CommandLine) -> Page:
     outcomes, charges = ledger.outcomes, ledger.charged_at()
     rows = [
         {
@@ -259,10 +222,11 @@ def _row(row: Mapping[str, Any]) -> str:
     return f"{row['number']:>6}  {row['at']}  {whose}{label}{outcome}"
 
 
-def _check(ledger: Ledger, wish: LedgerWish) -> Page:
-    if wish.head is not None and not ledger.has(wish.head):
+def _check(ledger: Ledger, line: CommandLine) -> Page:
+    head = line.get("head")
+    if head is not None and not ledger.has(head):
         raise LedgerDamaged(
-            f"--head must be the hash of one of the ledger's entries, got {shown(wish.head, 70)}, so the file"
+            f"--head must be the hash of one of the ledger's entries, got {shown(head, 70)}, so the file"
             " was put back to an earlier state, lost its last entries, or is another one",
             argument="--head",
         )
@@ -270,7 +234,7 @@ def _check(ledger: Ledger, wish: LedgerWish) -> Page:
     return {**_facts(ledger), "whole": True}, [said, f"head     {ledger.head}"]
 
 
-def _report(ledger: Ledger, _: LedgerWish) -> Page:
+def _report(ledger: Ledger, _: CommandLine) -> Page:
     answer = ledger.guarantee()
     violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
     budget, planned, spent = ledger.budget, ledger.planned, ledger.spent()
@@ -297,11 +261,11 @@ def _report(ledger: Ledger, _: LedgerWish) -> Page:
     return body, lines
 
 
-_ACTIONS: dict[str, Callable[[LedgerWish, str], Page]] = {
+_ACTIONS: dict[str, Callable[[Ledger, CommandLine], Page]] = {
     "init": _init,
-    "spend": _spend,
-    "show": _reading(_show),
-    "log": _reading(_log),
-    "check": _reading(_check),
-    "report": _reading(_report),
+    "spend": _init,  # which `main` does itself
+    "show": _show,
+    "log": _log,
+    "check": _check,
+    "report": _report,
 }

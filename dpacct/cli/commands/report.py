@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dpacct.cli.asking import METHOD
 from dpacct.cli.command import (
+    METHOD,
     QUIET,
     CommandLine,
-    OptionGroup,
     argument,
     command,
     group,
     option,
     plan,
-    switch,
 )
 from dpacct.cli.federated_plan import MissingKey, read_stated
 from dpacct.cli.output import Result, as_text, must_be_finite, write_file
 from dpacct.cli.plan_file import PlanFile, file_name
 from dpacct.declare.domain import PURE_DELTA, Word, one_of
-from dpacct.declare.number import text
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated, InvalidArgument
@@ -56,14 +51,10 @@ _MISSING = {
 @command(
     "report",
     plan(),
-    OptionGroup("", (argument("path", "[PLAN]", required=False),)),
+    group("", argument("[PLAN]")),
     group(
         "Target",
-        option(
-            "--delta D",
-            "delta of the guarantee, below 1; 0 for pure differential privacy",
-            PURE_DELTA,
-        ),
+        option("--delta D", "delta of the guarantee, below 1; 0 for pure differential privacy"),
     ),
     group(
         "Evidence",
@@ -87,13 +78,9 @@ _MISSING = {
             "--output -o FILE",
             f"write to a file; the suffix chooses the format ({' '.join(SUFFIXES)})",
         ),
-        option(
-            "--format form NAME",
-            f"{', '.join(FORMATS)}; default: by the file's suffix, else text",
-            Word(*FORMATS),
-        ),
+        option("--format NAME", f"{', '.join(FORMATS)}; default: by the file's suffix, else text"),
         METHOD,
-        switch("-q --quiet", QUIET),
+        QUIET,
     ),
     examples=(
         "report plan.toml --unit client --adjacency add-remove",
@@ -103,19 +90,7 @@ _MISSING = {
         "report --noise-multiplier 2 --delta 1e-6 --unit user --adjacency add-remove --quiet",
     ),
 )
-def main(
-    line: CommandLine,
-    path: str | None,
-    *,
-    delta: Fraction | None,
-    ledger: str | None,
-    certificate: str | None,
-    client: str | None,
-    output: str | None,
-    form: str | None,
-    method: str,
-    quiet: bool,
-) -> Result:
+def main(line: CommandLine) -> Result:
     """State what a plan guarantees, how well that is known, and under which assumptions.
 
     PLAN is a file: a plan of steps, one of dpacct federated, or the JSON of an answer; without it the
@@ -125,27 +100,22 @@ def main(
     --method adds another number beside it. A violated assumption stands above everything, and the
     exit code is 6. --quiet prints the sentence alone.
     """
-    chosen = _format(output, form, line.json)
-    file = _file(line, path, client)
-    asked = {"delta": delta, "client": client, "ledger": ledger, "certificate": certificate}
-    asked |= {} if method == "auto" else {"method": method}
-    report = _report(line, path, file, asked, method=method, whole=not quiet)
+    output, path, quiet = line.get("output"), line.get("path"), line.has("quiet")
+    chosen, file = _format(line), _file(line)
+    report = _report(line, file, whole=not quiet)
     must_be_finite(report.answer)
-    if certificate is not None:
+    if (certificate := line.get("certificate")) is not None:
         proof = as_text(report.answer.certificate, indent=1) + "\n"
         write_file(proof.encode(), certificate, "--certificate")
-    if quiet:
-        written = "\n".join((*report.warnings, report.statement)) + "\n"
-    else:
-        writers = {
-            "text": report.to_text,
-            "markdown": report.to_markdown,
-            "html": report.to_html,
-            "latex": report.to_latex,
-            "json": report.to_json,
-            "bibtex": report.to_bibtex,
-        }
-        written = writers[chosen]()
+    writers = {
+        "text": report.to_text,
+        "markdown": report.to_markdown,
+        "html": report.to_html,
+        "latex": report.to_latex,
+        "json": report.to_json,
+        "bibtex": report.to_bibtex,
+    }
+    written = "\n".join((*report.warnings, report.statement)) + "\n" if quiet else writers[chosen]()
     if output is not None:
         write_file(written.encode(), output)
     notes = [] if path else line.stated().two_readings(resolve_adjacency(file.node))
@@ -163,54 +133,46 @@ def main(
     return Result(body, lines, lines, notes=notes, status=status)
 
 
-def _file(line: CommandLine, path: str | None, client: str | None) -> PlanFile:
+def _file(line: CommandLine) -> PlanFile:
     """The stated plan, from the file or the options."""
-    stated = [name for name in line.typed if name not in Meaning.parameters]
-    if path is None:
-        if not stated:
-            raise Usage("give a plan: PLAN, or its options such as --sigma", argument="PLAN")
-        return PlanFile(line.stated().plan())
-    if stated:
-        message = f"PLAN and {line.option(stated[0])} are two plans: give one of them"
-        raise Exclusive(message, argument=line.option(stated[0]))
-    return read_stated(path, client)
+    path, stated = line.get("path"), [n for n in line.typed if n not in Meaning.parameters]
+    if path is not None and stated:
+        said = line.option(stated[0])
+        raise Exclusive(f"PLAN and {said} are two plans: give one of them", argument=said)
+    if path is not None:
+        return read_stated(path, line.get("client"))
+    if not stated:
+        raise Usage("give a plan: PLAN, or its options such as --sigma", argument="PLAN")
+    return PlanFile(line.stated().plan())
 
 
-def _format(output: str | None, form: str | None, as_json: bool) -> str:
+def _format(line: CommandLine) -> str:
     """The one format that the options ask for."""
-    if as_json:
-        if form not in (None, "json"):
-            message = f"--json and --format {form} are two formats; give one"
-            raise Exclusive(message, argument="--json")
-        return "json"
-    if form is not None:
-        return form
-    if output is None:
-        return "text"
+    form, output = line.read("format", Word(*FORMATS)), line.get("output")
+    if line.json and form not in (None, "json"):
+        message = f"--json and --format {form} are two formats; give one"
+        raise Exclusive(message, argument="--json")
+    if form is not None or line.json or output is None:
+        return form or ("json" if line.json else "text")
     suffix = Path(output).suffix.lower()
     if suffix not in SUFFIXES:
-        listed = one_of(list(SUFFIXES))
-        message = f"--output must end in {listed}, or --format be given, got {output[-40:]!r}"
+        message = (
+            f"--output must end in {one_of(SUFFIXES)}, or --format be given, got {output[-40:]!r}"
+        )
         raise InvalidArgument(message, argument="--output")
     return SUFFIXES[suffix]
 
 
-def _report(
-    line: CommandLine,
-    path: str | None,
-    file: PlanFile,
-    asked: Mapping[str, Any],
-    *,
-    method: str,
-    whole: bool,
-) -> Report:
+def _report(line: CommandLine, file: PlanFile, *, whole: bool) -> Report:
     from dpacct.answer.ask import Epsilon, ask
     from dpacct.declare.words import DIGITS
     from dpacct.report.report import Report
 
-    node, facts = file.node, file.node.facts
-    meaning = Meaning.read(
-        {k: v for k, v in line.typed.items() if k in Meaning.parameters}, line.option
+    path, ledger, facts, meaning = (
+        line.get("path"),
+        line.get("ledger"),
+        file.node.facts,
+        line.meaning(),
     )
     if file.account is not None:  # an algorithm has its own unit and adjacency
         for name, fixed in (("adjacency", facts.declared), ("unit", facts.unit)):
@@ -218,9 +180,9 @@ def _report(
             if said not in (None, str(fixed)):
                 message = f"--{name} must be {fixed} for this algorithm, got {said}"
                 raise InvalidArgument(message, argument=f"--{name}")
-    node = node.under(meaning.adjacency, unit=meaning.unit or "")
-    facts = node.facts
-    delta = file.delta if asked["delta"] is None else asked["delta"]
+    node = file.node.under(meaning.adjacency, unit=meaning.unit or "")
+    facts, typed = node.facts, line.read("delta", PURE_DELTA)
+    delta = file.delta if typed is None else typed
     for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", delta)):
         if value is None:
             fixed_by = f"; its sampling needs {facts.fixed}" if facts.fixed else ""
@@ -229,15 +191,16 @@ def _report(
             message = f"{place} has no {key}, without which its numbers say nothing: add the line"
             raise MissingKey(f"{message} `{wanted}, or give --{key}", argument=key)
     assert delta is not None
-    if asked["delta"] is None and file.epsilon is not None:
+    if typed is None and file.epsilon is not None:
         message = "a report states the epsilon at one delta: take `epsilon` out of the plan"
         raise Exclusive(message, argument="epsilon")
-    words = [] if path is None else [path]
-    for name, value in {**line.typed, **asked}.items():
-        if value is not None:
-            words += [line.option(name), value if isinstance(value, str) else text(value)]
+    method = line.get("method") or "auto"
+    words = {**line.typed, **line.pick(("delta", "client", "ledger", "certificate", "method"))}
+    said = [] if path is None else [path]
+    for name, text in words.items():
+        said += [line.option(name), text] if (name, text) != ("method", "auto") else []
     guarantee, sections = (None, ()) if file.account is None else file.account(delta)
-    if asked["certificate"] is not None:
+    if line.get("certificate") is not None:
         guarantee = ask(Epsilon(delta), node, digits=DIGITS)
     return Report.of(
         node,
@@ -246,10 +209,10 @@ def _report(
         sections=sections[:1],
         method=method,
         assumptions=file.assumptions,
-        checks=() if asked["ledger"] is None else ledger_checks(asked["ledger"], node),
+        checks=() if ledger is None else ledger_checks(ledger, node),
         about=file.about,
         appendix=sections[1:],
-        command=shlex.join(["dpacct", "report", *words]),
+        command=shlex.join(["dpacct", "report", *said]),
         whole=whole,
     )
 
@@ -271,8 +234,7 @@ def ledger_checks(path: str, plan: Node) -> tuple[Assumption, ...]:
             raise InvalidArgument(message, argument="--ledger")
     counted = sum(n for _, n in ran.releases()) if ran else 0
     planned = dict(plan.releases())
-    found = beyond(ran, plan)
-    status = AssumptionStatus.HELD
+    found, status = beyond(ran, plan), AssumptionStatus.HELD
     finding = f"{counted} of {sum(planned.values())} planned releases were counted"
     if found is not None:
         leaf, often = found

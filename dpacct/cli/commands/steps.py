@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.cli.asking import ANSWERING, PROVING, answered, asked, quickly
-from dpacct.cli.command import CommandLine, command, plan
-from dpacct.cli.target import both, target
+from dpacct.cli.command import ANSWERING, PROVING, TARGET, CommandLine, command, plan
 
 if TYPE_CHECKING:
-    from dpacct.answer import Answer
+    from collections.abc import Callable
+
     from dpacct.cli.output import Result
     from dpacct.cli.plan_file import StatedPlan
+    from dpacct.plan.node import Node
 
 
 @command(
     "steps",
     plan(steps=False),
-    target(),
+    TARGET,
     ANSWERING,
     PROVING,
     examples=(
@@ -28,29 +27,33 @@ if TYPE_CHECKING:
         "steps --noise-multiplier 20 --eps 1 --delta 1e-6 --quiet",
     ),
 )
-def main(line: CommandLine, epsilon: Fraction | None, delta: Fraction | None) -> Result:
+def main(line: CommandLine) -> Result:
     """Compute the most steps that stay within (epsilon, delta).
 
     The number printed is rounded down, so that many steps fit the budget.
     """
     from dpacct.answer.ask import BoundaryQuestion
-    from dpacct.cli.screens import of_steps
+    from dpacct.cli import screens
     from dpacct.plan.words import phrase
 
-    stated, goal = line.stated(), both(line, epsilon, delta)
-    release = stated.release()
-    question = BoundaryQuestion(epsilon=goal.epsilon, delta=goal.delta, name="steps", whole=True)
-    answer = asked(
-        line, question, lambda count: stated.repeated(release, int(count)), beside=line.json
-    )
-    rate = stated.steps.share(line.option)
+    line.needs("epsilon", "delta")
+    stated, goal = line.stated(), line.pick(("epsilon", "delta"))
+    question = BoundaryQuestion(**goal, name="steps", whole=True)
+
+    def often(plan: StatedPlan) -> Callable[[float], Node]:
+        release = plan.release()
+        return lambda count: plan.repeated(release, int(count))
+
+    answer = screens.asked(line, question, often(stated), beside=line.json)
+    count, rate = int(answer), stated.steps.share
+    more = []
     if rate is not None:
-        answer = replace(answer, extra={**answer.extra, "epochs": float(int(answer) * rate)})
-    step = phrase(stated.repeated(release, 1)).removeprefix("1 step of ")
-
-    def again(other: StatedPlan) -> Answer | None:
-        one = other.release()
-        return quickly(line, question, lambda count: other.repeated(one, int(count)))
-
-    screen = of_steps(answer, goal.epsilon, goal.delta, step)
-    return answered(line, screen, stated, again, steps=int(answer))
+        answer = replace(answer, extra={**answer.extra, "epochs": float(count * rate)})
+        more = [f"{answer.extra['epochs']:.6g} epochs"]
+    said = screens.sure(answer, f"{count:,} steps fit the budget", "one more does not")
+    within = screens.target(question.epsilon, question.delta)
+    head = f"{count:,} step{'' if count == 1 else 's'}    within {within}"
+    step = phrase(often(stated)(1)).removeprefix("1 step of ")
+    screen = screens.Screen(answer, head, said, step, more=more, asked=question.settings)
+    again = lambda other: screens.quickly(line, question, often(other))  # noqa: E731
+    return screens.answered(line, screen, stated, again, steps=count)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.cli.command import CommandLine, argument, command, group, switch
 from dpacct.cli.output import Result
-from dpacct.declare.domain import Real, Text, one_of
+from dpacct.declare.domain import Real, one_of
 from dpacct.declare.number import shown
 from dpacct.declare.record import Usage
 
@@ -33,10 +33,7 @@ _WANTS = {
     group(
         "Evaluation",
         argument(
-            "words",
-            "[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ...]",
-            Text(),
-            many=True,
+            "[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ...]", "words", many=True
         ),
         switch(
             "--as-printed",
@@ -52,7 +49,7 @@ _WANTS = {
         "theorems eval dp_fed_ls.lemma1 alpha=8 rho=1 delta=1e-5 --json",
     ),
 )
-def main(line: CommandLine, words: tuple[str, ...], as_printed: bool) -> Result:
+def main(line: CommandLine) -> Result:
     """List, find, show or evaluate the statements of the papers.
 
     Every lemma, theorem and constant is there as printed, with its domain, its verdict, its
@@ -60,7 +57,7 @@ def main(line: CommandLine, words: tuple[str, ...], as_printed: bool) -> Result:
     number, its authors or the file of its text; `search` takes what the PDF prints. `eval` refuses arguments
     outside the hypotheses (exit code 3), and a refuted statement unless --as-printed is given.
     """
-    action, *rest = words or ("list",)
+    action, *rest = line.many("words") or ("list",)
     if action == "list":
         return _list(tuple(rest))
     if action == "show" and rest:
@@ -68,7 +65,7 @@ def main(line: CommandLine, words: tuple[str, ...], as_printed: bool) -> Result:
     if action == "search" and rest:
         return _search(" ".join(rest))
     if action == "eval" and rest:
-        return _evaluate(rest[0], tuple(rest[1:]), as_printed)
+        return _evaluate(rest[0], rest[1:], as_printed=line.has("as_printed"))
     if action in _WANTS:
         raise Usage(f"theorems {action} needs {_WANTS[action]} after it", argument=action)
     message = f"theorems has the actions {one_of(ACTIONS)}, got {shown(action)}"
@@ -181,7 +178,7 @@ def _show(words: str) -> Result:
     return Result(body, lambda: rendered(statement, _width()))
 
 
-def _evaluate(name: str, pairs: tuple[str, ...], as_printed: bool) -> Result:
+def _evaluate(name: str, pairs: Sequence[str], *, as_printed: bool) -> Result:
     from dpacct.papers.registry import get
 
     statement = get(name)

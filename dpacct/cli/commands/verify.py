@@ -13,7 +13,7 @@ import click
 from dpacct.cli.command import QUIET, CommandLine, argument, command, group, option, switch
 from dpacct.cli.output import ExitStatus, Result, note
 from dpacct.cli.progress import span
-from dpacct.declare.domain import SEED, STEPS, Text
+from dpacct.declare.domain import SEED, STEPS
 from dpacct.declare.number import down, up
 from dpacct.declare.record import Usage
 from dpacct.errors import InvalidArgument
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "verify",
     group(
         "Target",
-        argument("names", "[ID | PAPER | FILE] ...", Text(), many=True),
+        argument("[ID | PAPER | FILE] ...", "names", many=True),
         option("--certificate FILE", "a certificate that eps, delta, noise or steps wrote"),
         switch(
             "--independent",
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     ),
     group(
         "Search",
-        option("--draws N", "points to try for each statement; each has its own default", STEPS),
-        option("--seed S", "the same seed tries the same points", SEED, default=0),
+        option("--draws N", "points to try for each statement; each has its own default"),
+        option("--seed S", "the same seed tries the same points", default="0"),
     ),
-    group("Output", switch("-q --quiet", QUIET)),
+    group("Output", QUIET),
     examples=(
         "verify dp_fed_ls.lemma2 --draws 100",
         "verify canonne2020 --draws 50 --json",
@@ -48,16 +48,7 @@ if TYPE_CHECKING:
         "verify --certificate out.json --independent",
     ),
 )
-def main(
-    line: CommandLine,
-    names: tuple[str, ...],
-    *,
-    certificate: str | None,
-    independent: bool,
-    draws: int | None,
-    seed: int,
-    quiet: bool,
-) -> Result:
+def main(line: CommandLine) -> Result:
     """Search the statements of the papers for counter-examples, or prove a certificate again.
 
     Each statement is compared with a truth that shares no formula with it, over its whole domain and
@@ -71,12 +62,14 @@ def main(
     instead, which an auditor can read in an afternoon, on every claim that one line carries. Exits with 8
     if a claim does not hold.
     """
+    names, certificate = line.many("names"), line.get("certificate")
+    independent = line.has("independent")
     if certificate is None and len(names) == 1 and os.path.isfile(names[0]):
         return _checked(line, names[0], independent)
     if certificate is None:
         if independent:
             raise Usage("--independent needs --certificate", argument="--independent")
-        return _searched(line, names, draws, seed, quiet)
+        return _searched(line, names)
     if names:
         raise Usage("--certificate stands alone; leave the names out", argument="--certificate")
     return _checked(line, certificate, independent)
@@ -128,9 +121,7 @@ def _points(line: CommandLine) -> Callable[[int], None]:
     return tell
 
 
-def _searched(
-    line: CommandLine, names: tuple[str, ...], draws: int | None, seed: int, quiet: bool
-) -> Result:
+def _searched(line: CommandLine, names: tuple[str, ...]) -> Result:
     """Every statement of these ids or papers (all, where none is named), examined.
 
     The code is that of a counter-example where something contradicts the registry, else that of
@@ -139,7 +130,8 @@ def _searched(
     from dpacct.papers.registry import select
     from dpacct.papers.verify import examine
 
-    started = time.monotonic()
+    started, quiet = time.monotonic(), line.has("quiet")
+    draws, seed = line.read("draws", STEPS), line.read("seed", SEED) or 0
     reports: list[VerifyReport] = []
     chosen = select(names)
     for index, statement in enumerate(chosen, 1):
