@@ -229,11 +229,11 @@ def of_noise(answer: Answer, target: str, stated: StatedPlan) -> Screen:
     return Screen(answer, head, said, plan, number=number, more=more, others=_beside(answer))
 
 
-def sure(answer: Answer, holds: str, beyond: str) -> str:
+def sure(answer: Answer, holds: str, beyond: str = "") -> str:
     """One line on how well a boundary is known: what holds, and perhaps what does not."""
     if answer.is_estimate:
         return KNOWN[Strength.ESTIMATE]
-    two = is_tight(answer) and None not in (answer.lower, answer.upper)
+    two = beyond and is_tight(answer) and None not in (answer.lower, answer.upper)
     known = KNOWN[answer.strength].partition(";")[0]
     return f"{known}: {holds}{f', and {beyond}' if two else ''}"
 

@@ -109,7 +109,7 @@ def _account(line: CommandLine, settings: PlanSettings) -> Result:
         noise, quantity = screens.per_clip(answer), "noise multiplier"
         shown = [replace(row, answer=screens.per_clip(row.answer)) for row in found]
         head = f"noise multiplier {leading(noise, 5)}    for {screens.target(**target)}"
-        sure = screens.sure(replace(noise, lower=None), "with it the target is met", "")
+        sure = screens.sure(noise, "with it the target is met")
         more, number = [f"({screens.MULTIPLIER})"], safe_number(noise)
         screen = screens.Screen(answer, head, sure, number=number, more=more)
         extra = {"epsilon": float(target["epsilon"]), **answer.extra}
