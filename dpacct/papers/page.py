@@ -58,7 +58,7 @@ EVIDENCE = (*_SUPPORTED, "refuted", "corrected", "asymptotic")
 `transcribed`: copied from the paper, no more. `reproduced`: gives every number of the paper's tables
 (tables.md). `searched`: no counter-example against an independent oracle. `derived`: our own proof, searched
 too. `proved`: a machine-checked proof. `refuted`: a counter-example, judged again on each run. `corrected`:
-our statement in place of a false one. `asymptotic`: true in a limit. `verify.missing` asks for each.
+our statement in place of a false one. `asymptotic`: true in a limit. tests/papers/evidence.py asks for each.
 """
 CLAIMS = {
     "upper bound": Side.UPPER,

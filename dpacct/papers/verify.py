@@ -1,4 +1,4 @@
-"""Verification of one statement: evidence, reference values, counter-example, proofs and a search."""
+"""Verification of one statement: its reference values, its counter-example, and a search for another."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import math
 from dataclasses import dataclass
 
 from dpacct.errors import OutsideDomain
-from dpacct.papers.oracles.oracle import oracle_of, proofs_of
+from dpacct.papers.oracles.oracle import oracle_of
 from dpacct.papers.page import Statement, shown
 from dpacct.papers.refute import Judged, SearchOutcome, judge, search
-from dpacct.papers.registry import get, ids
-from dpacct.papers.tables import cells
 from dpacct.vocabulary import Side
 
 DRAWS = 200
 """Points by default, at most; a statement whose oracle is slow has fewer."""
-_LEAST = 80  # characters of a derivation or a reason that says anything
 
 
 @dataclass(frozen=True)
@@ -35,10 +32,9 @@ class VerifyReport:
 
     @property
     def checked(self) -> bool:
-        """Return whether anything was judged: points, stored values or proofs."""
+        """Return whether anything was judged: points, or stored values."""
         points = self.result.judged if self.result else 0
-        stored = self.statement.values or self.statement.witness
-        return bool(points or stored or proofs_of(self.statement))
+        return bool(points or self.statement.values or self.statement.witness)
 
     @property
     def unjudged(self) -> bool:
@@ -84,19 +80,13 @@ def witness(statement: Statement) -> list[str]:
     return [f"{at} the counter-example {shown(point)} violates nothing: {compared}"]
 
 
-def proven(statement: Statement) -> list[str]:
-    """The machine-checked proofs of the statement that failed."""
-    failed = [prover for prover in proofs_of(statement) if not prover()]
-    return [f"{statement.path}: the proof {prover.__name__} fails" for prover in failed]
-
-
 def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) -> VerifyReport:
     """Run every check. Without `draws` a refuted statement is judged by its stored counter-example.
 
     Others are searched at as many points as their oracle is quick for; 0 skips the search. Raises
     `MissingExtra` for a search without Hypothesis.
     """
-    problems = [*values(statement), *witness(statement), *proven(statement), *missing(statement)]
+    problems = [*values(statement), *witness(statement)]
     oracle, result, smallest = oracle_of(statement), None, None
     known = oracle is not None and statement.formula is not None and statement.side is not Side.NONE
     if oracle is not None and known and draws is None and statement.witness is not None:
@@ -107,47 +97,6 @@ def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) ->
         result = search(statement, oracle, draws=asked, seed=seed)
         smallest = result.worst if result.violated else None
     return VerifyReport(statement, result, smallest, tuple(problems))
-
-
-def missing(statement: Statement) -> list[str]:
-    """List what the statement's evidence and verdict still lack, as sentences."""
-    evidence, verdict, other = statement.evidence, statement.verdict, statement.corrected_by
-    why, formula, open_ = statement.section("Why"), statement.formula, statement.printed_ok
-    ours, refuted = evidence in ("derived", "corrected"), evidence == "refuted"
-    needs: list[tuple[bool, object, str]] = [
-        (
-            ours or refuted or evidence == "searched",
-            formula and oracle_of(statement),
-            "independent oracle",
-        ),
-        (ours, len(statement.section("Derivation")) >= _LEAST, "derivation"),
-        (ours, statement.values, "reference value"),
-        (evidence == "proved", proofs_of(statement), "machine-checked proof"),
-        (refuted, statement.witness, "counter-example"),
-        (refuted, not open_, "verdict that says so"),
-        (verdict == "false", refuted, "refutation"),
-        (evidence == "asymptotic", verdict == "asymptotic", "verdict that says so"),
-        (not open_ or verdict == "holds-with-condition", why, "reason"),
-        (formula is None, len(why) >= _LEAST, "reason why nothing is evaluated"),
-        (
-            other in ids(),
-            other in ids() and get(str(other)).is_answer,
-            "correction that may be used",
-        ),
-    ]
-    same = other not in ids() or get(str(other)).setting == statement.setting
-    needs.append((other is not None, same, f"setting that {other} shares"))
-    for linked in (*statement.relies_on, *([other] if other else [])):
-        needs.append((True, linked in ids(), f"statement {linked} to refer to"))
-    if evidence == "reproduced":
-        printed = [c for c in cells(statement.paper) if c.formula.__name__ == statement.name]
-        needs.append((True, printed and formula, "number in a table of the paper"))
-        for cell in printed:
-            value = float(formula(**cell.arguments())) if formula else math.nan
-            what = f"{cell.printed} of {cell.table}, {cell.cell}, but {value!r}"
-            needs.append((True, formula and cell.matches(value), what))
-    head = f"{statement.id} is {evidence}, {verdict}, and has no"
-    return [f"{head} {what}" for asked, there, what in needs if asked and not there]
 
 
 def close(value: float, wanted: float, within: float) -> bool:

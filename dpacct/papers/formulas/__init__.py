@@ -1,1 +1,1 @@
-"""One file per paper: each formula with its independent oracle and its proofs, in the order of the paper."""
+"""The formulas of the papers: each is that of the page of its name, which has claim, arguments and units."""

@@ -7,12 +7,10 @@ import math
 
 # Theorems 8 and 9
 def epsilon(epsilon: float, rate: float) -> float:
-    """The amplified epsilon: exact for randomised response."""
     if epsilon > 30.0:
         return epsilon + math.log(rate - rate * math.exp(-epsilon) + math.exp(-epsilon))
     return math.log1p(rate * math.expm1(epsilon))
 
 
 def delta(epsilon: float, delta: float, rate: float) -> float:
-    """The amplified delta."""
     return rate * delta

@@ -13,7 +13,6 @@ __all__ = ["c_p", "c_p_renyi", "corollary5_4", "definition2_6", "theorem4_2"]
 
 # Definition 2.6
 def definition2_6(mu: float, alpha: float) -> float:
-    """The least type II error of a test with type I error `alpha`."""
     from scipy.special import ndtr, ndtri
 
     return float(ndtr(-ndtri(alpha) - mu))
@@ -28,13 +27,11 @@ def amplified(epsilon: float, rate: float) -> float:
 
 
 def theorem4_2(mu: float, rate: float, epsilon: float) -> float:
-    """Delta of one step; `mu` = sensitivity/std, `rate` the share of the records in a sample."""
     return rate * conversions.gaussian_delta(mu, amplified(epsilon, rate))
 
 
 # Eq. (13)
 def c_p(mu: float, rate: float, alpha: float) -> float:
-    """The least type II error at type I error `alpha` for one sampled Gaussian step."""
     from scipy.special import ndtr, ndtri
 
     def sampled(x: float) -> float:
@@ -56,7 +53,6 @@ def c_p(mu: float, rate: float, alpha: float) -> float:
 
 # Corollary 5.4
 def corollary5_4(c: float, sigma: float) -> float:
-    """The limiting mu; `sigma` = std/sensitivity."""
     from scipy.special import ndtr
 
     x = 1.0 / sigma

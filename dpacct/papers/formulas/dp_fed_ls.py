@@ -49,18 +49,15 @@ def risk(v: Sequence[float], sigma: float, nu: float, eigen: Eigen) -> float:
 
 
 def proposition1(v: Sequence[float], sigma: float, nu: float) -> float:
-    """The mean squared error; `nu` is the standard deviation of the noise."""
     return risk(v, sigma, nu, path(len(v)))
 
 
 def proposition1_periodic(v: Sequence[float], sigma: float, nu: float) -> float:
-    """The mean squared error; `nu` is the standard deviation of the noise."""
     return risk(v, sigma, nu, cycle(len(v)))
 
 
 # Section 4 and Eq. (2)
 def eq2(v: Sequence[float], sigma: float) -> float:
-    """First entry of ifft(fft(v) / (1 - sigma fft(d))), d = [-2, 1, 0, ..., 0, 1], as computed."""
     kernel = np.zeros(len(v))
     kernel[0], kernel[1], kernel[-1] = -2.0, 1.0, 1.0
     return float(np.fft.ifft(np.fft.fft(v) / (1.0 - sigma * np.fft.fft(kernel)))[0].real)
@@ -76,46 +73,38 @@ lemma1 = mironov2017.proposition3
 
 # Lemma 2
 def lemma2(tau: float, nu2: float, alpha: float) -> float:
-    """Renyi divergence of order `alpha`, at most; `nu2` = (std / sensitivity)^2."""
     return 3.5 * tau * tau * alpha / nu2
 
 
 # Remark 1
 def remark1(tau: float, nu2: float, alpha: float) -> float:
-    """The bound with constant 5."""
     return 5.0 * tau * tau * alpha / nu2
 
 
 # Theorem 1
 def eq3(epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float) -> float:
-    """nu, the standard deviation of the noise on the sum; `clip` = G, `steps` = T."""
     return 2.0 * clip * math.sqrt(UNIFORM.admitted(lam, epsilon, -math.log(delta), tau, steps))
 
 
 def theorem1(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
-    """nu, the standard deviation of the noise on the sum."""
     return 2.0 * clip * math.sqrt(UNIFORM.best(epsilon, -math.log(delta), tau, steps))
 
 
 def theorem1_least_epsilon(delta: float, tau: float, steps: int) -> float:
-    """Epsilon below which the theorem says nothing."""
     return UNIFORM.least_epsilon(-math.log(delta), tau, steps)
 
 
 # Proof of Theorem 1
 def sensitivity(clip: float, m: int) -> float:
-    """l2 sensitivity of the mean under replace-one."""
     return 2.0 * clip / m
 
 
 # Lemma 3
 def lemma3(tau: float, nu2: float, alpha: float) -> float:
-    """Renyi divergence of order `alpha`, at most; `nu2` = (std / sensitivity)^2."""
     return 2.0 * tau * tau * alpha / nu2
 
 
 def lemma3_integer(tau: float, nu2: float, alpha: int) -> float:
-    """Evaluate `lemma3` at integer orders."""
     return lemma3(tau, nu2, alpha)
 
 
@@ -127,17 +116,14 @@ def uniform(multiplier: float, tau: float, steps: int, delta: float) -> float:
 
 # Theorem 2
 def eq4(epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float) -> float:
-    """nu, the standard deviation of the noise on the sum."""
     return 2.0 * clip * math.sqrt(POISSON.admitted(lam, epsilon, -math.log(delta), tau, steps))
 
 
 def theorem2(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
-    """nu, the standard deviation of the noise on the sum."""
     return 2.0 * clip * math.sqrt(POISSON.best(epsilon, -math.log(delta), tau, steps))
 
 
 def theorem2_corrected(epsilon: float, delta: float, tau: float, clip: float, steps: int) -> float:
-    """nu, the standard deviation of the noise on the sum."""
     return theorem2(epsilon, delta, tau, 0.5 * clip, steps)
 
 
@@ -152,7 +138,6 @@ def poisson(multiplier: float, tau: float, steps: int, delta: float) -> float:
 
 
 def theorem2_least_epsilon(delta: float, tau: float, steps: int) -> float:
-    """Epsilon below which the theorem says nothing."""
     return POISSON.least_epsilon(-math.log(delta), tau, steps)
 
 
@@ -162,19 +147,16 @@ theorem2_proof = lemma3
 
 # Eq. (5)
 def eq5(nu2: float) -> float:
-    """The right side, 6/nu^2."""
     return 6.0 / nu2
 
 
 # Eq. (6)-(8)
 def eq8(tau: float, nu2: float, alpha: int) -> float:
-    """The right side of Eq. (8)."""
     return tau * tau * alpha * (alpha - 1) / 2.0 / nu2
 
 
 # Eq. (7)
 def eq7(tau: float, nu2: float) -> float:
-    """The root, from below; above 1."""
     reach = 2.0 / 3.0 * nu2
     target = math.log(tau) + math.log1p(nu2)
     alpha = 1.0
@@ -188,14 +170,12 @@ def eq7(tau: float, nu2: float) -> float:
 
 # Appendix A
 def appendix_a(alpha: int, tau: float, sigma: float) -> float:
-    """Renyi divergence of whole order `alpha`, at most; `sigma` = std / sensitivity."""
     terms = sampled_renyi.theorem9_log_terms(alpha, tau, sigma)
     return sampled_renyi.of_log_terms(terms, alpha)
 
 
 # Lemma 4
 def lemma4(alpha: float, epsilon: float, k: int) -> float:
-    """k times the divergence of randomised response at `epsilon`, for k answers of it."""
     # cosh((alpha - 1/2) eps)/cosh(eps/2) is 1 + the first product below
     half = 0.5 * epsilon
     if alpha * epsilon < 600.0:
@@ -206,13 +186,11 @@ def lemma4(alpha: float, epsilon: float, k: int) -> float:
 
 # Eq. (14)
 def eq14(x: float, n: int) -> float:
-    """The right side, 1/(1 - n x)."""
     return 1.0 / (1.0 - n * x)
 
 
 # Eq. (15)
 def eq15(nu2: float) -> float:
-    """The right side as printed, 3.5/nu^2."""
     return 7.0 / (2.0 * nu2)
 
 

@@ -15,13 +15,11 @@ from dpacct.pld.roots import minimum
 
 # Eq. (11)
 def eq11(sigma: float, clip: float, participants: int) -> float:
-    """The std of the noise on the mean, per coordinate."""
     return sigma * clip / participants
 
 
 # Theorem 1
 def theorem1(eta: float, rho: float, steps: int, smoothness: float) -> float:
-    """The printed bound on the squared sensitivity before clipping; `steps` = K."""
     square = (eta * smoothness) ** 2
     top = 6.0 * square * rho**2 * steps * (12.0 * steps**2 * square + 10.0)
     return top / (1.0 - 2.0 * square * steps)
@@ -39,23 +37,19 @@ def _run(eta: float, rho: float, steps: int, smoothness: float, centre: float) -
 
 
 def theorem1_sgd(eta: float, variance: float, steps: int, smoothness: float) -> float:
-    """The printed bound; `variance` = sigma_l^2, `steps` = K."""
     return 6.0 * eta**2 * variance * steps / (1.0 - 3.0 * steps * (eta * smoothness) ** 2)
 
 
 def theorem1_corrected(clip: float) -> float:
-    """The squared sensitivity of one client's clipped update, any change of its data."""
     return (2.0 * clip) ** 2
 
 
 # Lemma 1
 def lemma1(clip: float, participants: int) -> float:
-    """The printed sensitivity, C/m."""
     return clip / participants
 
 
 def lemma1_corrected(clip: float, participants: int) -> float:
-    """The sensitivity under replace-one, `participants` = m."""
     return 2.0 * clip / participants
 
 
@@ -67,12 +61,10 @@ eq16 = canonne2020.proposition12
 
 
 def eq17(alpha: float, rate: float, sigma: float, rounds: int) -> float:
-    """The printed divergence; `sigma` = std / sensitivity."""
     return rounds * sampled_renyi(alpha, rate * rate, sigma)
 
 
 def eq17_corrected(alpha: float, rate: float, sigma: float, rounds: int) -> float:
-    """Renyi divergence of order `alpha` of all rounds; `sigma` = std / sensitivity C/m."""
     return rounds * sampled_renyi(alpha, rate, sigma)
 
 
@@ -83,12 +75,10 @@ def best_order(epsilon: Callable[[float], float]) -> float:
 
 
 def theorem2(rate: float, sigma: float, rounds: int, delta: float) -> float:
-    """The epsilon that the printed formulas give."""
     return best_order(lambda alpha: eq16(alpha, eq17(alpha, rate, sigma, rounds), delta))
 
 
 def theorem2_corrected(rate: float, sigma: float, rounds: int, delta: float) -> float:
-    """Epsilon under Poisson sampling and add/remove; `sigma` = std of the mean's noise / (C/m)."""
     return best_order(lambda alpha: eq16(alpha, eq17_corrected(alpha, rate, sigma, rounds), delta))
 
 
@@ -96,7 +86,6 @@ theorem2_algorithm1 = theorem2_corrected
 
 
 def theorem2_without_replacement(rate: float, sigma: float, rounds: int, delta: float) -> float:
-    """Epsilon of Algorithm 1; `sigma` as in Eq. (11), so that std / sensitivity = sigma/2."""
     mu = 2.0 / sigma
     return best_order(
         lambda alpha: eq16(alpha, rounds * dong2019.c_p_renyi(mu, rate, alpha), delta)
@@ -110,7 +99,6 @@ def _algorithm1(rate: float, sigma: float, rounds: int) -> dp.Node:
 
 # Proof of Theorem 4
 def diameter(smoothness: float, rho: float) -> float:
-    """The printed diameter of the gradients."""
     return 2.0 * smoothness * rho
 
 
@@ -125,26 +113,22 @@ def theorem4(
     participants: int,
     slack: float,
 ) -> float:
-    """The printed eps~ of one round; `smoothness` = L, `slack` = delta~."""
     unit = smoothness * rho / (sigma * clip * dimension)
     inner = unit * math.sqrt(-2.0 * math.log(slack)) + 2.0 * unit**2
     return lemma4(inner, samples, participants) if inner < 700.0 else inner
 
 
 def theorem4_corrected(sigma: float, rate: float, epsilon: float) -> float:
-    """Delta of one round; `rate` = m/N, `sigma` that of Eq. (11)."""
     return dong2019.theorem4_2(2.0 / sigma, rate, epsilon)
 
 
 # Theorem 5
 def theorem5(epsilon: float, delta: float) -> float:
-    """The printed probability."""
     return 1.0 - 2.0 * math.exp(-1.7 * epsilon) * delta / epsilon * math.log(2.0 / epsilon)
 
 
 # Lemma 2
 def lemma2(steps: int, eta: float, smoothness: float, rho: float) -> float:
-    """The printed bound; `steps` = K."""
     return 2.0 * (steps * smoothness * eta * rho) ** 2
 
 
@@ -158,7 +142,6 @@ def lemma3(
     across: float,
     gradient: float,
 ) -> float:
-    """The printed bound; `local` = sigma_l, `across` = sigma_g, `gradient` = |grad f(w^t)|."""
     shift = (smoothness * rho) ** 2
     spread = 6.0 * steps * (3.0 * across**2 + 6.0 * shift + gradient**2)
     first = 5.0 * steps * eta**2 * (2.0 * shift * local**2 + spread)
@@ -167,18 +150,15 @@ def lemma3(
 
 # Lemma 4
 def lemma4(epsilon: float, samples: int, participants: int) -> float:
-    """Epsilon on a sample of `participants` out of `samples`."""
     return balle2018.epsilon(epsilon, participants / samples)
 
 
 def lemma4_delta(delta: float, samples: int, participants: int) -> float:
-    """Delta on a sample of `participants` out of `samples`."""
     return participants * delta / samples
 
 
 # Lemma 5
 def lemma5_epsilon(steps: int, epsilon: float, delta: float, slack: float) -> float:
-    """epsilon' of all steps; `slack` = delta tilde."""
     return epsilon * (math.sqrt(-2.0 * steps * math.log(slack)) + steps * math.tanh(epsilon / 2.0))
 
 
@@ -207,17 +187,14 @@ def _printed_delta(steps: int, epsilon: float, delta: float, slack: float, sign:
 
 
 def lemma5(steps: int, epsilon: float, delta: float, slack: float) -> float:
-    """delta' as printed."""
     return _printed_delta(steps, epsilon, delta, slack, -1.0)
 
 
 def lemma5_sign(steps: int, epsilon: float, delta: float, slack: float) -> float:
-    """delta' with the sign of its first exponent repaired, and nothing else."""
     return _printed_delta(steps, epsilon, delta, slack, 1.0)
 
 
 def lemma5_corrected(steps: int, epsilon: float, delta: float, slack: float) -> float:
-    """delta' at the epsilon' of `lemma5_epsilon`."""
     total = lemma5_epsilon(steps, epsilon, delta, slack)
     kept = steps * math.log1p(-delta)
     if total < steps * epsilon:
@@ -228,25 +205,21 @@ def lemma5_corrected(steps: int, epsilon: float, delta: float, slack: float) -> 
 
 # Lemma 7
 def lemma7(steps: int, step: float) -> float:
-    """The printed bound for two quadratics; `steps` = K, `step` = eta L."""
     apart = 2.0 * (1.0 - (1.0 - step) ** steps)
     return 2.0 * steps * apart**2
 
 
 # Lemma 8
 def lemma8(steps: int, eta: float, smoothness: float, rho: float, gradient: float) -> float:
-    """The printed bound; `gradient` = B."""
     return 3.0 * steps * eta**2 * ((smoothness * rho) ** 2 + gradient**2)
 
 
 def lemma8_corrected(steps: int, eta: float, gradient: float, local: float) -> float:
-    """The bound; `gradient` = B, `local` = sigma_l."""
     return (steps * eta) ** 2 * (gradient**2 + local**2)
 
 
 # Eq. (24)
 def eq24_topk(d: int, k: int) -> float:
-    """The printed energy in units of the noise variance."""
     return float(k)
 
 

@@ -16,47 +16,39 @@ from dpacct.pld.roots import decreasing
 
 # Lemma 3.3
 def lemma3_3(step: float, rounds: int, epsilon: float) -> float:
-    """Delta of `rounds` steps of f_{step,0}, the trade-off function of a coin with that bias."""
     return kairouz2015.coins_delta(step, rounds, epsilon)
 
 
 # Lemma 3.4
 def lemma3_4(mu1: float, mu2: float) -> float:
-    """The mu of both together."""
     return math.hypot(mu1, mu2)
 
 
 # Definition 3.6
 def definition3_6(mu: float, correlation: float) -> float:
-    """Total variation of the product of two marginals N(mu b, 1); the correlation plays no part."""
     return math.erf(0.5 * mu)
 
 
 def definition3_6_corrected(mu: float, correlation: float) -> float:
-    """Total variation of the joint law."""
     return math.erf(0.5 * mu / math.sqrt(1.0 + correlation))
 
 
 # Section 3.4
 def c_p(sigma: float, rate: float, alpha: float) -> float:
-    """The least type II error at type I error `alpha`; `sigma` = std/sensitivity, `rate` = B/n."""
     return dong2019.c_p(1.0 / sigma, rate, alpha)
 
 
 # Lemma 3.7
 def lemma3_7(mu: float, clients: int, alpha: float) -> float:
-    """The type II error that no test beats, whatever the number of sampled clients."""
     return dong2019.definition2_6(mu, alpha)
 
 
 # Lemma 3.8
 def lemma3_8(mu: float, rate: float, alpha: float) -> float:
-    """The type II error that no test beats in one round."""
     return max(dong2019.definition2_6(mu, alpha), 1.0 - alpha - rate**2)
 
 
 def lemma3_8_tight(mu: float, rate: float, epsilon: float) -> float:
-    """Delta of one round; `mu` that of the local training, `rate` that of the clients."""
     return rate**2 * conversions.gaussian_delta(mu, epsilon)
 
 
@@ -105,29 +97,24 @@ def _tensor_power(outcomes: list[tuple[float, float]], rounds: int) -> float:
 
 
 def theorem1(rate: float, rounds: int, law: Sequence[float]) -> float:
-    """Total variation of the tensor power of g_{p,j}; `law` of what one local training releases."""
     return _tensor_power(_one_round(rate, law), rounds)
 
 
 def theorem1_corrected(rate: float, rounds: int, law: Sequence[float]) -> float:
-    """Total variation of [(1-p) Id + p f_j] tensor-R; `law` of what one local training releases."""
     return _tensor_power([(rate * a, rate * b) for a, b in _telling(law)], rounds)
 
 
 def theorem1_strong(rate: float, clients: int, rounds: int, law: Sequence[float]) -> float:
-    """Total variation of the tensor power; `law` of what the least private local training releases."""
     return _tensor_power(_one_round(rate, law), (clients - 1) * rounds)
 
 
 def theorem1_strong_corrected(
     rate: float, clients: int, rounds: int, law: Sequence[float]
 ) -> float:
-    """Evaluate `theorem1_corrected`; `clients` plays no part."""
     return theorem1_corrected(rate, rounds, law)
 
 
 def theorem1_gaussian(mu: float, rate: float, rounds: int, epsilon: float) -> float:
-    """Delta after all rounds, towards one client or all; `mu` that of one round of local training."""
     terms = []
     for k in range(1, rounds + 1):
         log_weight = math.lgamma(rounds + 1) - math.lgamma(k + 1) - math.lgamma(rounds - k + 1)
@@ -143,35 +130,29 @@ def theorem1_gaussian(mu: float, rate: float, rounds: int, epsilon: float) -> fl
 
 # Theorem 2
 def theorem2(rate: float, sigma: float, steps: int, epsilon: float) -> float:
-    """Delta after `steps` = K R steps at `rate` = B/n; from above, to 1 part in 1000."""
     return composed_delta(rate, 1.0 / sigma, steps, 1.0, 1, epsilon)
 
 
 def theorem2_thinned(
     client_rate: float, rate: float, sigma: float, local_steps: int, rounds: int, epsilon: float
 ) -> float:
-    """Delta towards one other client or all of them; from above, to 1 part in 1000."""
     return composed_delta(rate, 1.0 / sigma, local_steps, client_rate, rounds, epsilon)
 
 
 def theorem2_clt(batch: int, records: int, sigma: float, local_steps: int, rounds: int) -> float:
-    """The limiting mu; `batch` of `records`, `local_steps` per round. No bound on anything."""
     return dong2019.corollary5_4(batch / records * math.sqrt(local_steps * rounds), sigma)
 
 
 def theorem2_gdp(rate: float, sigma: float, steps: int, epsilon: float) -> float:
-    """Delta of G_mu at `epsilon`, mu that of the limit; `steps` = K R."""
     mu = dong2019.corollary5_4(rate * math.sqrt(steps), sigma)
     return conversions.gaussian_delta(mu, epsilon)
 
 
 def theorem2_strong(mu: float, clients: int) -> float:
-    """The mu of all other clients together, as printed."""
     return math.sqrt(clients - 1) * mu
 
 
 def theorem2_strong_tight(mu: float, clients: int) -> float:
-    """The mu of all other clients together; `clients` plays no part."""
     return mu
 
 

@@ -41,5 +41,4 @@ def among(epsilon: float, eps0: float, clients: int, clone: float) -> float:
 
 
 def clones(epsilon: float, eps0: float, clients: int) -> float:
-    """Delta at epsilon after shuffling, at most."""
     return among(epsilon, eps0, clients, math.exp(-eps0))

@@ -12,6 +12,5 @@ __all__ = ["clones", "closed"]
 
 # Pair of clones
 def clones(epsilon: float, eps0: float, clients: int) -> float:
-    """Delta at epsilon after shuffling, at most."""
     fall = math.exp(-eps0)
     return among(epsilon, eps0, clients, 2.0 * fall / (1.0 + fall))

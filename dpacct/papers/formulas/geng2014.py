@@ -18,12 +18,10 @@ best_nu = staircase.best_nu
 
 
 def least_amplitude(lam: float) -> float:
-    """The least mean absolute value."""
     return math.exp(-0.5 * lam) / -math.expm1(-lam)
 
 
 def least_variance(lam: float) -> float:
-    """The best shape for the variance."""
     b = math.exp(-lam)
     root = math.pow(b - 2.0 * b**2 + 2.0 * b**4 - b**5, 1.0 / 3.0)
     return -b / (1.0 - b) + root / (math.pow(2.0, 1.0 / 3.0) * (1.0 - b) ** 2)

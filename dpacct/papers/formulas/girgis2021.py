@@ -11,7 +11,6 @@ __all__ = ["lower", "upper"]
 
 # Lower bound
 def lower(alpha: int, epsilon: float, clients: int) -> float:
-    """Renyi divergence of whole order alpha, at least, of shuffled randomised response."""
     pairs = alpha * (alpha - 1) / 2.0
     # (e^g - 1)^2/e^g = 4 sinh(g/2)^2
     return math.log1p(pairs * 4.0 * math.sinh(0.5 * epsilon) ** 2 / clients) / (alpha - 1)

@@ -21,7 +21,6 @@ def coins_delta(step: float, steps: int, epsilon: float) -> float:
 
 
 def theorem3_3(step: float, failure: float, steps: int, epsilon: float) -> float:
-    """Delta at `epsilon`; `step` = eps_0, `failure` = delta_0, `steps` = k."""
     coins = coins_delta(step, steps, epsilon)
     if coins >= 1.0:  # to rounding
         return 1.0

@@ -15,7 +15,6 @@ from dpacct.voting import published
 
 # Lemma 4
 def lemma4(votes: Sequence[float], b: float) -> float:
-    """The probability that noise of scale b on each count changes the winner, at most."""
     first, *others = sorted(votes, reverse=True)
     margins = np.array([(first - other) / b for other in others])
     return min(1.0, math.exp(float(published.log_totals(published.log_overtaking(margins)))))
@@ -23,5 +22,4 @@ def lemma4(votes: Sequence[float], b: float) -> float:
 
 # Theorem 3
 def theorem3(epsilon: float, alpha: float, q: float) -> float:
-    """Renyi divergence of order alpha from these data to a neighbour, at most."""
     return float(published.likely_outcome(math.log(q), alpha, epsilon))

@@ -13,7 +13,6 @@ from dpacct.voting import published
 
 # Proposition 7
 def proposition7(votes: Sequence[float], sigma: float) -> float:
-    """The probability that noise of std `sigma` on each count changes the winner, at most."""
     first, *others = sorted(votes, reverse=True)
     return min(1.0, math.exp(published.log_mismatch([first - other for other in others], sigma)))
 
@@ -27,13 +26,11 @@ def limit(mu1: float, mu2: float, epsilon2: float) -> float:
 def theorem6(
     mu1: float, epsilon1: float, mu2: float, epsilon2: float, order: float, q: float
 ) -> float:
-    """Renyi divergence of that order; the mechanism is (mu1, epsilon1)- and (mu2, epsilon2)-RDP."""
     return float(published.data_dependent(math.log(q), order, mu1, epsilon1, mu2, epsilon2))
 
 
 # Theorem 6 with Propositions 7 and 8
 def gnmax(votes: Sequence[float], sigma: float, order: float) -> float:
-    """Renyi divergence from these votes to those with one vote moved, at most."""
     first, *others = sorted(votes, reverse=True)
     log_q = published.log_mismatch([first - other for other in others], sigma)
     return float(published.gaussian_votes(log_q, order, sigma, math.sqrt(2.0)))
@@ -41,11 +38,9 @@ def gnmax(votes: Sequence[float], sigma: float, order: float) -> float:
 
 # Theorem 23
 def theorem23(order: float, beta: float, sigma: float) -> float:
-    """The Renyi cost as the released code has it."""
     spread = -0.5 * math.log1p(-2.0 * order * beta) + beta * order
     return order * math.exp(2.0 * beta) / sigma**2 + spread / (order - 1.0)
 
 
 def theorem23_corrected(order: float, beta: float, sigma: float) -> float:
-    """Renyi cost of publishing a value with noise sigma times its smooth sensitivity."""
     return published.publication(order, beta, sigma)

@@ -20,31 +20,26 @@ def lam_of(alpha: float, gamma: float) -> float:
 
 
 def optimal_nu(alpha: float, gamma: float) -> float:
-    """E|X| at Lemma 1's nu, sensitivity 1."""
     lam = lam_of(alpha, gamma)
     return staircase.mean_size(lam, staircase.best_nu(lam))
 
 
 # Section 4.2
 def variance_gap(epsilon: float) -> float:
-    """The two terms of the expansion, sensitivity 1."""
     return 1.0 / 12.0 - epsilon * epsilon / 720.0
 
 
 def variance_gap_gaussian(alpha: float, gamma: float) -> float:
-    """The printed saving, at the staircase's epsilon."""
     return variance_gap(lam_of(alpha, gamma))
 
 
 # Table 3
 def table3_gaussian(alpha: float, sigma: float) -> float:
-    """Divergence of order alpha, sigma = std / sensitivity."""
     return alpha / (2.0 * sigma * sigma)
 
 
 # Theorems 1 and 2
 def theorem1(alpha: float, lam: float, nu: float) -> float:
-    """Eq. (4) as printed, infinite where it exceeds the range of floats."""
     if (alpha - 1.0) * lam > 700.0:
         return math.inf
     ends = math.exp((alpha - 1.0) * lam) + math.exp(-alpha * lam)
@@ -57,7 +52,6 @@ theorem2 = theorem1
 
 
 def theorem2_log(alpha: float, lam: float, nu: float) -> float:
-    """Renyi divergence of order alpha, at most."""
     return math.log(theorem1(alpha, lam, nu)) / (alpha - 1.0)
 
 
@@ -66,36 +60,30 @@ theorem2_corrected = staircase.renyi
 
 # Section 4.2
 def multidim(alpha: float, lam: float, n: int) -> float:
-    """The 1-D divergence, whatever n."""
     return staircase.renyi(alpha, lam, 0.5)
 
 
 def multidim_corrected(alpha: float, lam: float, n: int) -> float:
-    """Renyi divergence of order alpha, at most."""
     return n * staircase.renyi(alpha, lam, 0.5)
 
 
 # Theorem 3
 def theorem3(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> float:
-    """Evaluate the printed formula."""
     b, square = math.exp(-lam), sensitivity * sensitivity
     inner = nu * nu * square + b * square - b * nu * nu * square + sensitivity * b
     return m * steps * inner / (1.0 - b)
 
 
 def theorem3_corrected(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> float:
-    """Sum of mean absolute values."""
     return m * steps * sensitivity * staircase.mean_size(lam, nu)
 
 
 # Theorem 5
 def theorem5(smoothness: float, w: float, v: float) -> float:
-    """Evaluate the printed formula; w and v are one coordinate of the two ends of the curve."""
     return 1.2 / smoothness + 1.1 * w - 0.1 * v
 
 
 def theorem5_corrected(smoothness: float, w: float, v: float) -> float:
-    """The minimiser."""
     return 3.0 / smoothness + 2.0 * w - v
 
 
@@ -104,7 +92,6 @@ lemma2 = lemma2_corrected = girgis2021.upper
 
 
 def lemma2_renyi_level(gamma: float, clients: int) -> float:
-    """Evaluate the printed formula at alpha = 2."""
     return girgis2021.upper(2, gamma, clients)
 
 
@@ -114,7 +101,6 @@ lemma3 = girgis2021.lower
 
 # Algorithm 3
 def algorithm3_corrected(epsilon: float, delta: float, steps: int) -> float:
-    """std / sensitivity."""
     log_inverse = -math.log(delta)
     # sqrt(L + eps) - sqrt(L), without cancelling
     root = epsilon / (math.sqrt(log_inverse + epsilon) + math.sqrt(log_inverse))
@@ -123,13 +109,11 @@ def algorithm3_corrected(epsilon: float, delta: float, steps: int) -> float:
 
 # Theorem 6
 def theorem6(alpha: float, gamma: float, sensitivity: float) -> float:
-    """The smallest standard deviation."""
     return sensitivity * math.sqrt(alpha / (2.0 * gamma))
 
 
 # Theorem 7
 def theorem7(alpha: float, lam: float) -> float:
-    """Divergence of the Laplace mechanism, lam = sensitivity / scale."""
     s = alpha - 1.0
     # the weights add up to 1, so small lam keeps its digits
     up, down = alpha / (2.0 * alpha - 1.0), s / (2.0 * alpha - 1.0)
@@ -139,60 +123,49 @@ def theorem7(alpha: float, lam: float) -> float:
 
 
 def theorem7_l2(alpha: float, lam: float, n: int) -> float:
-    """The 1-D divergence, whatever n."""
     return theorem7(alpha, lam)
 
 
 def theorem7_l2_corrected(alpha: float, lam: float, n: int) -> float:
-    """Divergence of order alpha, at most."""
     return theorem7(alpha, lam * math.sqrt(n))
 
 
 # Lemma 4
 def lemma4(sigma: float) -> float:
-    """Mean absolute value."""
     return 2.0 * sigma / math.sqrt(2.0 * math.pi)
 
 
 # Lemma 5
 def lemma5(sensitivity: float, b: float) -> float:
-    """Evaluate the printed formula."""
     return sensitivity / b
 
 
 def lemma5_corrected(b: float) -> float:
-    """Mean absolute value."""
     return b
 
 
 # Section 4.1
 def conversion(alpha: float, rho: float, delta: float, steps: int) -> float:
-    """Evaluate the printed formula."""
     return rho - math.log(delta) / (alpha - 1.0)
 
 
 def conversion_corrected(alpha: float, rho: float, delta: float, steps: int) -> float:
-    """Epsilon at this delta."""
     return steps * rho - math.log(delta) / (alpha - 1.0)
 
 
 # Theorem 8
 def theorem8(sigma: float, m: int, steps: int) -> float:
-    """Mean l1 distance, at most."""
     return math.sqrt(2.0 / math.pi) * m * sigma * steps
 
 
 def theorem8_final(sigma: float, m: int, steps: int) -> float:
-    """Mean l1 distance."""
     return m * sigma * math.sqrt(2.0 * steps / math.pi)
 
 
 # Theorem 9
 def theorem9(b: float, m: int, steps: int) -> float:
-    """Mean l1 distance, at most."""
     return steps * m * b
 
 
 def theorem9_final(b: float, m: int, steps: int) -> float:
-    """Mean l1 distance."""
     return 2.0 * m * b * steps * (math.comb(2 * steps, steps) / (1 << (2 * steps)))

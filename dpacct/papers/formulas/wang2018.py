@@ -7,5 +7,4 @@ from dpacct.plan import sampled_renyi
 
 # Theorem 9 and Appendix B.5
 def theorem9(alpha: int, tau: float, sigma: float) -> float:
-    """Renyi divergence of whole order `alpha`, at most; `sigma` = std / replace-one sensitivity."""
     return sampled_renyi.theorem9(alpha, tau, sigma)

@@ -1,4 +1,4 @@
-"""Truths and proofs for the statements of AE-DPFL."""
+"""Truths for the statements of AE-DPFL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpacct.papers.oracles import truths
-from dpacct.papers.oracles.oracle import Comparison, oracle, proof, vanish
+from dpacct.papers.oracles.oracle import Comparison, oracle
 from dpacct.papers.page import Ends
 
 
@@ -82,12 +82,6 @@ def bent(steps: int, rate: float, slope: float, smoothness: float) -> Ends:
         for start in np.linspace(0.0, 1.2 * reach, 25)
     )
     return far * (1.0 - 1e-9) - 1e-12 * slope, math.inf
-
-
-@proof("proposition10_c_corrected")
-def mean_distance() -> bool:
-    """The mean of k over k = 0, ..., E-1 is (E-1)/2."""
-    return vanish("summation(k, (k, 0, E - 1))/E - (E - 1)/2")
 
 
 @oracle("algorithm3", draws=300, within=1e-8)
@@ -180,14 +174,6 @@ def outcome_under_both(q: float, alpha: float, epsilon: float) -> Ends:
     return truths.attained(alpha, (least, q), (q, least))
 
 
-@proof("lemma13_corrected")
-def hoelder() -> bool:
-    """The two exponents add up to 1, and give (p/q)^{2a-1} the power (a-1)/(2a-1)."""
-    first, second = "(a - 1)/(2*a - 1)", "a/(2*a - 1)"
-    # the first factor is E_P (p/q)^{2a-1} = e^{(2a-1) D}, to the first power
-    return vanish(f"{first} + {second} - 1", f"(2*a - 1)*{first} - (a - 1)")
-
-
 @oracle("theorem14", draws=400, within=1e-8)
 def agent_after(votes: Sequence[int], sigma: float, alpha: float) -> Ends | None:
     """All labels' probabilities, from these votes to all with one agent more or less."""
@@ -221,14 +207,3 @@ def one_moved(
 def logarithm(x: float) -> float:
     """-log(1 - x)."""
     return -math.log1p(-x)
-
-
-@proof("log_inequality_corrected")
-def below_the_second_root() -> bool:
-    """f = 2x + log(1-x) is concave, 0 at 0 and positive at 0.7968: not negative between them."""
-    from flint import arb, ctx
-
-    ctx.prec = 120
-    end = arb("0.7968")
-    concave = vanish("diff(2*x + log(1 - x), x, 2) + 1/(1 - x)**2")
-    return bool(concave and 2 * end + (1 - end).log() > 0)

@@ -1,4 +1,4 @@
-"""Truths and proofs for the statements of Balle, Bell, Gascon, Nissim (2019)."""
+"""Truths for the statements of Balle, Bell, Gascon, Nissim (2019)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truths and proofs for the statements of DP-Fed-LS."""
+"""Truths for the statements of DP-Fed-LS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.papers.oracles import truths
-from dpacct.papers.oracles.oracle import Comparison, Drawn, Floats, oracle, proof, vanish
+from dpacct.papers.oracles.oracle import Comparison, Drawn, Floats, oracle
 from dpacct.papers.page import Ends
 from dpacct.plan.smallest_noise import POISSON
 
@@ -131,25 +131,6 @@ def exchanged(clip: float, m: int) -> float:
     return (first - second) / m
 
 
-@proof("lemma2", "lemma3_integer")
-def constants_add_up() -> bool:
-    """6 + 1 and 7/2 + 1/2 of tau^2 C(alpha, 2)/nu^2, over alpha - 1, are the printed constants."""
-    pairs = "tau**2*alpha*(alpha - 1)/2/nu2"
-    return vanish(
-        f"(6 + 1)*{pairs}/(alpha - 1) - 7/2*tau**2*alpha/nu2",
-        f"(7/2 + 1/2)*{pairs}/(alpha - 1) - 2*tau**2*alpha/nu2",
-    )
-
-
-@proof("eq3", "eq4")
-def budget_is_split() -> bool:
-    """Show that T rounds cost lambda eps, and the conversion (1 - lambda) eps, at Eq. (3) and (4)'s noise."""
-    alpha = "(L/((1 - lam)*eps) + 1)"
-    nu2 = "((tau*G/eps)**2*4*c*T/lam*(L/(1 - lam) + eps))"  # as printed, with 4 c = 14 or 8
-    all_rounds = f"T*c*tau**2*{alpha}/({nu2}/(4*G**2))"
-    return vanish(f"{all_rounds} - lam*eps", f"{all_rounds} + L/({alpha} - 1) - eps")
-
-
 def _where_it_speaks(rng: Random) -> Drawn:
     """Targets for which a lambda exists; elsewhere Theorem 2 says nothing that could be judged."""
     while True:
@@ -191,19 +172,6 @@ def left_of_eq5(nu2: float) -> float:
     return min(4.0 * math.expm1(x), 2.0 * math.exp(x))
 
 
-@proof("eq5")
-def minimum() -> bool:
-    """One of the two is below 6x at each x: convexity reduces both to their ends, in balls."""
-    from flint import arb, ctx
-
-    ctx.prec = 120
-    end = arb(100) / 67  # x = 1/nu^2 at nu^2 = 0.67
-    split = arb("0.7")
-    # both less 6x are convex: at most their larger end; the first is 0 at x = 0
-    first = 4 * split.expm1() < 6 * split
-    return bool(first and all(2 * x.exp() < 6 * x for x in (split, end)))
-
-
 @oracle("eq8", draws=2000)
 def left_of_eq8(tau: float, nu2: float, alpha: int) -> float | None:
     """The sum, term by term, 30 digits; long sums are left out."""
@@ -217,16 +185,6 @@ def left_of_eq8(tau: float, nu2: float, alpha: int) -> float | None:
             binomial(alpha, j) * exp(j * (j - 1) / (2 * v)) * t**j for j in range(3, alpha + 1)
         )
         return float(2 * fsum(terms))
-
-
-@proof("eq8")
-def geometric_tail() -> bool:
-    """alpha^2/3 <= alpha(alpha-1)/2 from alpha = 3, and y/(1-y) <= 1/v where y <= 1/(1+v)."""
-    return vanish(
-        "alpha*(alpha - 1)/2 - alpha**2/3 - alpha*(alpha - 3)/6",
-        "1/(1 + v)/(1 - 1/(1 + v)) - 1/v",
-        "diff(y/(1 - y), y) - 1/(1 - y)**2",
-    )
 
 
 @oracle("eq7", draws=300)
@@ -272,13 +230,6 @@ def left_of_eq14(x: float, n: int) -> float:
     return float((1.0 + x) ** n)
 
 
-@proof("eq14")
-def bernoulli() -> bool:
-    """f(t) = (1-t)^n (1+nt) has f(0) = 1 and f' = -n(n+1) t (1-t)^(n-1), which is never positive."""
-    slope = "diff((1 - t)**n*(1 + n*t), t)/(1 - t)**(n - 1)"
-    return vanish(f"powsimp(expand({slope} + n*(n + 1)*t))")
-
-
 @oracle("eq15", draws=300)
 def left_of_eq15(nu2: float) -> float:
     """e^{1/nu^2}."""
@@ -289,21 +240,3 @@ def left_of_eq15(nu2: float) -> float:
 def left_of_eq15_corrected(nu2: float) -> float:
     """e^{1/nu^2} - 1."""
     return math.expm1(1.0 / nu2)
-
-
-@proof("eq15_corrected")
-def slope_of_the_exponential() -> bool:
-    """(e^x - 1)/x increases, and is below 7/2 at x = 1/0.53 (and up to 1/0.4677029538), in balls."""
-    from flint import arb, ctx
-
-    ctx.prec = 120
-
-    def slope(x: arb) -> arb:
-        return x.expm1() / x
-
-    # its power series has positive coefficients, so the largest x of the domain decides
-    return bool(
-        slope(arb(100) / 53) < arb(7) / 2
-        and slope(1 / arb("0.46770296")) < arb(7) / 2
-        and slope(1 / arb("0.46770295")) > arb(7) / 2
-    )

@@ -1,4 +1,4 @@
-"""Truths and proofs for the statements of DP-FedSAM."""
+"""Truths for the statements of DP-FedSAM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import dpacct as dp
 from dpacct.papers.formulas.dp_fedsam import _algorithm1, _run
 from dpacct.papers.oracles import truths
-from dpacct.papers.oracles.oracle import Comparison, Drawn, oracle, proof, vanish
+from dpacct.papers.oracles.oracle import Comparison, Drawn, oracle
 from dpacct.papers.page import Ends, ends
 
 
@@ -53,12 +53,6 @@ def exchanged(clip: float, participants: int) -> float:
 def joined(clip: float, participants: int) -> float:
     """Compute how far a sum of clipped updates, over a constant, moves when a client joins."""
     return abs(_clipped(3.0 * clip, clip)) / participants
-
-
-@proof("eq17")
-def mixed_twice() -> bool:
-    """Show that with the mixture as mu_1 the bracket is 1 - q^2 + q^2 r: a rate of q^2."""
-    return vanish("1 - q + q*(q*r + 1 - q) - (1 - q**2 + q**2*r)")
 
 
 def _poisson(rate: float, sigma: float, rounds: int) -> dp.Node:
@@ -181,12 +175,6 @@ def delivered(
     return Comparison(allowed * (1.0 + 1e-12), *revealed)
 
 
-@proof("lemma5_sign")
-def first_order() -> bool:
-    """T - (k e^eps + 2T - k)/(1 + e^eps) = (T - k)(e^eps - 1)/(e^eps + 1), positive for k < T."""
-    return vanish("T - (k*g + 2*T - k)/(1 + g) - (T - k)*(g - 1)/(g + 1)")
-
-
 def _total(steps: int, epsilon: float, slack: float) -> float:
     """The epsilon' of Lemma 5, which the claimed delta' belongs to."""
     from mpmath import exp, log, mp, mpf, sqrt
@@ -201,22 +189,6 @@ def _total(steps: int, epsilon: float, slack: float) -> float:
 def best_possible(steps: int, epsilon: float, delta: float, slack: float) -> Ends | None:
     """The exact delta at eps' of coins that may fail openly, summed over the lies with 40 digits."""
     return truths.coins_delta(epsilon, delta, steps, _total(steps, epsilon, slack))
-
-
-@proof("lemma5_corrected")
-def chernoff() -> bool:
-    """Show that w = e^{(1+2s) eps} = (T eps + x)/(T eps - x) is stationary, with the formula's exponent.
-
-    There e^{(1+s) eps} = e^{eps/2} sqrt(w) and e^{-s eps} = e^{eps/2}/sqrt(w), so their sum is
-    e^{eps/2} (w + 1)/sqrt(w) and the ratio of difference to sum is (w - 1)/(w + 1).
-    """
-    high, low = "(T*e + x)", "(T*e - x)"
-    w, exponent = f"({high}/{low})", "(-x*(W - e)/(2*e) + T*(e/2 + S - W/2 - c))"
-    return vanish(
-        f"-x + T*e*({w} - 1)/({w} + 1)",
-        f"{w} + 1 - 2*T*e/{low}",  # of which S is the logarithm; W is that of w, c that of 1 + e^eps
-        f"{exponent} - ({high}/2 + T*(S - c) - {high}/(2*e)*W)",
-    )
 
 
 @oracle("lemma7", draws=200)

@@ -1,4 +1,4 @@
-"""Truths and proofs for the statements of federated f-DP."""
+"""Truths for the statements of federated f-DP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.papers.oracles import truths
-from dpacct.papers.oracles.oracle import Drawn, Floats, oracle, proof, vanish
+from dpacct.papers.oracles.oracle import Drawn, Floats, oracle
 from dpacct.papers.page import Ends, ends
 
 
@@ -44,13 +44,6 @@ def two_helpers(mu: float, correlation: float) -> float | None:
     # their sum and difference are independent, and only the mean of the sum moves, by 2 mu
     deviation = math.sqrt(2.0 * (1.0 + correlation))
     return truths.hockey_stick(2.0 * mu / deviation, 0.0) if deviation > 1e-3 else None
-
-
-@proof("definition3_6_corrected")
-def joint_shift() -> bool:
-    """v^T S^-1 v = 2 mu^2/(1 + r) for v = mu (1, 1) and S = ((1, r), (r, 1))."""
-    shift = "Matrix([[mu, mu]])*Matrix([[1, r], [r, 1]]).inv()*Matrix([mu, mu])"
-    return vanish(f"({shift})[0] - 2*mu**2/(1 + r)")
 
 
 @oracle("c_p", draws=60, within=2e-5)
@@ -125,22 +118,6 @@ def _shown(rate: float, rounds: int, observers: int, law: Sequence[float]) -> En
 def weak(rate: float, rounds: int, law: Sequence[float]) -> Ends:
     """Two clients, F = id, eta = 1/2: each of the 4^R outcomes of their coins."""
     return _shown(rate, rounds, 1, law)
-
-
-@proof("theorem1", "theorem1_corrected")
-def two_rounds() -> bool:
-    """R = 2, two clients: the truth exceeds the printed bound by p^2 (1-p)^2, and not the corrected."""
-    # coins of j and of i in round 1, then in round 2; the server keeps what j gave
-    seen = [
-        coins
-        for coins in itertools.product((0, 1), repeat=4)
-        if (coins[0] and (coins[1] or coins[3])) or (coins[2] and coins[3])
-    ]
-    truth = " + ".join(f"p**{sum(coins)}*(1 - p)**{4 - sum(coins)}" for coins in seen)
-    return vanish(
-        f"{truth} - (1 - (1 - p**2)**2) - p**2*(1 - p)**2",
-        f"1 - (1 - p)**2 - ({truth}) - 2*p*(1 - p)**2",
-    )
 
 
 @oracle("theorem1_strong", draws=400)

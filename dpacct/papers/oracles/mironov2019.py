@@ -1,4 +1,4 @@
-"""Truths and proofs for the statements of Mironov, Talwar, Zhang (2019)."""
+"""Truths for the statements of Mironov, Talwar, Zhang (2019)."""
 
 from __future__ import annotations
 

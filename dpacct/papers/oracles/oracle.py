@@ -1,4 +1,4 @@
-"""Oracles and proofs: how a statement is judged, by a way that shares no code with its formula.
+"""Oracles: how a statement is judged, by a way that shares no code with its formula.
 
 They stand in the file of the paper here, or in truths.py where several papers have the same.
 A test follows the calls of both: none is common.
@@ -7,7 +7,6 @@ A test follows the calls of both: none is common.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -25,7 +24,7 @@ from dpacct.papers.page import Ends, Plain, Statement
 from dpacct.vocabulary import Side
 
 Floats: TypeAlias = NDArray[np.float64]
-_JUDGES, _PROVES = "__judges__", "__proves__"
+_JUDGES = "__judges__"
 
 
 @dataclass(frozen=True)
@@ -130,29 +129,6 @@ def oracle(
     return attach
 
 
-def proof(*names: str) -> Callable[[Function], Function]:
-    """Decorator: make a function a proof of these statements; it returns whether every step holds."""
-
-    def attach(prover: Function) -> Function:
-        setattr(prover, _PROVES, names)
-        return prover
-
-    return attach
-
-
-def vanish(*expressions: str) -> bool:
-    """Return whether sympy simplifies each expression to 0 for all positive values of its symbols.
-
-    >>> vanish("(a + b)**2 - a**2 - 2*a*b - b**2", "diff(log(x), x) - 1/x"), vanish("a - b")
-    (True, False)
-    """
-    from sympy import parse_expr, simplify, symbols
-
-    names = {name for text in expressions for name in re.findall(r"\b[A-Za-z_]\w*\b(?!\()", text)}
-    letters = {name: symbols(name, positive=True) for name in names}
-    return all(simplify(parse_expr(text, letters)) == 0 for text in expressions)
-
-
 def oracle_of(statement: Statement) -> Oracle | None:
     """The oracle of a statement or, without one, of the statement whose formula it reuses."""
     ids = [(statement.paper, statement.id)]
@@ -165,12 +141,6 @@ def oracle_of(statement: Statement) -> Oracle | None:
                 judge: Oracle = judges[name]
                 return judge
     return None
-
-
-def proofs_of(statement: Statement) -> list[Callable[[], bool]]:
-    """The machine-checked proofs of a statement."""
-    functions = _functions(statement.paper)
-    return [f for f in functions if statement.name in vars(f).get(_PROVES, ())]
 
 
 @cache

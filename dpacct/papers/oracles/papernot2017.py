@@ -1,4 +1,4 @@
-"""Truths and proofs for the statements of Papernot et al. (2017)."""
+"""Truths for the statements of Papernot et al. (2017)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truths and proofs for the statements of UDP-FL."""
+"""Truths for the statements of UDP-FL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 import dpacct as dp
 from dpacct.papers.oracles import truths
-from dpacct.papers.oracles.oracle import Comparison, Floats, oracle, proof, vanish
+from dpacct.papers.oracles.oracle import Comparison, Floats, oracle
 from dpacct.papers.page import Ends
 
 
@@ -101,17 +101,6 @@ def worst(alpha: float, lam: float, nu: float) -> Ends:
     return best - 1e-15, best + 1e-15
 
 
-@proof("theorem2_corrected")
-def total_mass() -> bool:
-    """Show that the corrected moment at alpha = 1 is the total mass, 1, for nu on either side of 1/2."""
-    b = "exp(-lam)"
-    height, ends = f"(1 - {b})/(2*(nu + {b}*(1 - nu)))", f"(1 + {b})"
-    return vanish(
-        f"{ends}/2 + {height}*({ends}*nu + (1 - 2*nu)*{b}) - 1",
-        f"{ends}/2 + {height}*({ends}*(1 - nu) + (2*nu - 1)) - 1",
-    )
-
-
 @oracle("multidim", "multidim_corrected", draws=400, within=1e-6)
 def split(alpha: float, lam: float, n: int) -> Ends:
     """n coordinates shifted by 1/n each: n times the 1-D divergence, piece by piece."""
@@ -135,13 +124,6 @@ def curve(smoothness: float, w: float, v: float) -> Ends:
     return value - room, value + room
 
 
-@proof("theorem5_corrected")
-def moments_of_the_curve() -> bool:
-    """Show that the mean of the curve less w, for uniform r, is 1/L exactly at the corrected theta."""
-    curve = "(1 - r)**2*v + 2*r*(1 - r)*(3/L + 2*w - v) + r**2*w"
-    return vanish(f"integrate({curve}, (r, 0, 1)) - w - 1/L")
-
-
 @oracle("lemma2_renyi_level", draws=300, within=1e-8)
 def at_renyi_level(gamma: float, clients: int) -> float | None:
     """Judge at order 2, for the randomised response whose divergence of order 2 is gamma."""
@@ -158,18 +140,6 @@ def delivered(sigma: float, epsilon: float, delta: float, steps: int) -> Compari
     node = dp.Gaussian(sigma=sigma) * steps
     true = node.delta(epsilon=epsilon, method="balle_wang.theorem8").value
     return Comparison(delta, true, true)
-
-
-@proof("algorithm3_corrected")
-def best_order() -> bool:
-    """The least of T alpha/(2 sigma^2) + L/(alpha - 1) over alpha is eps at the corrected sigma."""
-    cost = "(T*(s + 1)/(2*sigma**2) + L/s)"  # s = alpha - 1
-    best, noise = "sigma*sqrt(2*L/T)", "sqrt(T/2)/(sqrt(L + eps) - sqrt(L))"
-    return vanish(
-        f"diff({cost}, s).subs(s, {best})",
-        f"diff({cost}, s, 2) - 2*L/s**3",  # positive
-        f"{cost}.subs(s, {best}).subs(sigma, {noise}) - eps",
-    )
 
 
 @oracle("theorem6", draws=300, within=1e-7, claimed=True)
@@ -199,30 +169,6 @@ def laplace_divergence(alpha: float, lam: float, n: int = 1) -> Ends:
     top = float(np.max(logs))
     total = float(weights @ np.exp(logs - top)) / 2.0
     return truths.around(((top + math.log(total)) / (alpha - 1.0), 2e-14 / (alpha - 1.0)), n)
-
-
-@proof("theorem7")
-def three_pieces() -> bool:
-    """The integral of p^alpha q^(1-alpha) for two Laplace densities, piece by piece."""
-    from sympy import exp, integrate, oo, simplify, symbols
-
-    lam, t = symbols("lambda t", positive=True)
-    x = symbols("x", real=True)
-    alpha = t + 1  # above 1, so that sympy knows the sign of every exponent
-    left = integrate(exp(alpha * (x - lam) + (1 - alpha) * x) / 2, (x, -oo, 0))
-    middle = integrate(exp(alpha * (x - lam) - (1 - alpha) * x) / 2, (x, 0, lam))
-    right = integrate(exp(-alpha * (x - lam) - (1 - alpha) * x) / 2, (x, lam, oo))
-    printed = alpha * exp(lam * t) + t * exp(-lam * alpha)
-    return bool(simplify(left + middle + right - printed / (2 * alpha - 1)) == 0)
-
-
-@proof("theorem7_l2_corrected")
-def convex_in_the_shift() -> bool:
-    """log(u e^{s x} + v e^{-a x}) with u + v = 1 is convex: its second derivative is a square times uv."""
-    up, down = "u*exp(s*x)", "v*exp(-a*x)"
-    return vanish(
-        f"diff(log({up} + {down}), x, 2) - {up}*{down}*(s + a)**2/({up} + {down})**2",
-    )
 
 
 @oracle("lemma4", draws=50)

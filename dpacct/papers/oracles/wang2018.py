@@ -1,4 +1,4 @@
-"""Truths and proofs for the statements of Wang, Balle, Kasiviswanathan (2018)."""
+"""Truths for the statements of Wang, Balle, Kasiviswanathan (2018)."""
 
 from __future__ import annotations
 
