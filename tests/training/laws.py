@@ -106,7 +106,7 @@ def residuals(
         (bare,) = hosts(quiet)
         for round in range(1, rounds + 1):
             noise = run.algorithm.mechanisms(run.plan, run.state.server)[field]
-            clients = run.plan.sample(round, run.keys).clients.tolist()
+            clients = run.plan.sample(round, run.keys).tolist()
             total = np.zeros(noise.size)
             for task in run.tasks(engine, round, clients):
                 task = replace(task, mark=bare.plan.mark)
@@ -329,9 +329,9 @@ POWER = 2000
 def coins_law(name: str) -> None:
     """Of the accounted kind and rate, other in each round and with each key."""
     plan, keys, other = system(name).plan, Keys.from_seed(0), Keys.from_seed(9)
-    samples = [tuple(plan.sample(r, keys).clients.tolist()) for r in range(1, POWER + 1)]
+    samples = [tuple(plan.sample(r, keys).tolist()) for r in range(1, POWER + 1)]
     assert len(set(samples)) > 0.8 * POWER
-    assert samples != [tuple(plan.sample(r, other).clients.tolist()) for r in range(1, POWER + 1)]
+    assert samples != [tuple(plan.sample(r, other).tolist()) for r in range(1, POWER + 1)]
     cohort, sizes = plan.cohort, np.array([len(sample) for sample in samples])
     expected = float(cohort.rate * cohort.clients)
     if plan.noise:

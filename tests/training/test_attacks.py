@@ -26,7 +26,6 @@ from tests.training.experiments import replaced, small
 from tests.training.systems import SYSTEMS, TEXT, system
 
 KEYS = Keys.from_seed(3)
-RECORDS = ("prifedsync", "adam", "udp_fl")
 MEMBER = {"epsilon": 1.6, "noise": {"name": "gaussian", "clip": 1.0, "multiplier": 2.0}}
 
 
@@ -39,31 +38,6 @@ def attacked(name: str, **changes: Any) -> Prepared:
 
 
 # --- worlds
-
-
-@pytest.mark.parametrize("name", RECORDS)
-def test_worlds_at_once_are_worlds_one_by_one(name: str) -> None:
-    """Stacking changes nothing but the last bits of a product."""
-    target = AttackedUnits(attacked(name), 0)
-    present = coins(4, len(target.rows), KEYS)
-    together = target.worlds(present, KEYS)
-    for world in range(4):
-        heard: list[int] = []
-
-        def keyed(world: int = world) -> Keys:
-            class Same(Keys):
-                def derived(self, text: str) -> Keys:
-                    return KEYS.derived(f"world {world}")
-
-            return Same(KEYS.secret, KEYS.source)
-
-        alone = target.worlds(
-            present[world : world + 1],
-            keyed(),
-            heard=lambda *steps: heard.append(steps[0]),  # noqa: B023
-        )
-        np.testing.assert_allclose(alone[0], together[world], atol=1e-5)
-        assert heard == [0] * target.prepared.cohort.rounds
 
 
 @pytest.mark.parametrize("name", sorted(SYSTEMS.keys() - {"knn_fl"}))
@@ -194,7 +168,7 @@ def test_too_good_an_attack_is_an_alarm(toml: Path, capsys: pytest.CaptureFixtur
     target = AttackedUnits(prepared)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "dpacct_training.attacks.worlds.over_records",
+            "dpacct_training.attacks.worlds.runs",
             _over(replace(prepared.plan, records={0: weak})),
         )
         result = membership(target, "lira-online", worlds=32, keys=KEYS)
@@ -208,7 +182,7 @@ def test_too_good_an_attack_is_an_alarm(toml: Path, capsys: pytest.CaptureFixtur
 def _over(plan: Any) -> Any:
     from dpacct_training.attacks import worlds
 
-    real = worlds.over_records
+    real = worlds.runs
 
     def weaker(target: AttackedUnits, *rest: Any) -> Any:
         return real(replace(target, prepared=replace(target.prepared, plan=plan)), *rest)
@@ -300,7 +274,7 @@ def test_the_command(kind: str, toml: Path, capsys: pytest.CaptureFixture[str]) 
     shown = capsys.readouterr()
     assert "guessing" in shown.out.lower() and "epsilon 4 at 0.001" in shown.out
     page = (out / "attack.html").read_text(encoding="utf-8")
-    assert "<svg" in page
+    assert ("<svg" in page) == (kind == "loss")
     assert main([*words, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == 1 and document["kind"] == kind and len(document["results"]) == 1
@@ -400,9 +374,7 @@ STAIRCASE = {"epsilon": 5.0, "noise": {"name": "staircase", "clip": 1.0, "eps0":
 STEPS = {"name": "udp_fl", "steps": 4, "sample_rate": 0.5}
 
 
-@pytest.mark.parametrize("design", ["one-run", "two-worlds"])
-@pytest.mark.parametrize("canary", ["gradient", "input"])
-def test_records(design: str, canary: str) -> None:
+def test_records() -> None:
     """Canaries among a client's records are as hidden as the plan says, and not with less noise."""
     prepared = system(
         "udp_fl",
@@ -412,12 +384,9 @@ def test_records(design: str, canary: str) -> None:
         data__clients=4,
         local__learning_rate=0.5,
     )
-    how = {"design": design, "canary": canary, "canaries": 200, "runs": 60}
-    fine = audit(prepared, Auditing(**how))  # type: ignore[arg-type]
-    weak = audit(prepared, Auditing(**how, weaken=40.0))  # type: ignore[arg-type]
+    fine, weak = (audit(prepared, Auditing(canaries=200, weaken=w)) for w in (1.0, 40.0))
     assert not fine.alarm and fine.epsilon <= proven(fine) == proven(weak)
-    assert weak.epsilon >= fine.epsilon
-    assert weak.alarm or canary == "input"  # an input is not the worst that the bound allows
+    assert weak.alarm and weak.epsilon >= fine.epsilon
 
 
 def test_there_is_nothing_to_audit_without_privacy() -> None:
@@ -429,11 +398,11 @@ def test_there_is_nothing_to_audit_without_privacy() -> None:
         audit(small(), Auditing(canaries=41))
     with pytest.raises(dp.InvalidArgument, match=r"confidence must be from 0\.5 to 1, got 2"):
         Auditing(confidence=2)
-    with pytest.raises(dp.InvalidArgument, match="runs must be a whole number from 20 to"):
-        Auditing(design="two-worlds", runs=8)
     with pytest.raises(dp.InvalidArgument, match="clients send models or whole updates"):
         audit(system("fed_smp"), Auditing(canaries=10))
-    with pytest.raises(dp.InvalidArgument, match="weaken must be 1 where the noise is neither"):
+    with pytest.raises(
+        dp.InvalidArgument, match="weaken must be 1 where the noise is not Gaussian"
+    ):
         audit(system("udp_fl", clients=(STAIRCASE,)), Auditing(canaries=10, weaken=2.0))
 
 

@@ -58,7 +58,7 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
     assert wanted <= kept and "noise.key" not in kept
     report = (folder / "report.md").read_text(encoding="utf-8")
     assert "whoever knows the seed knows the noise" in report
-    assert "| coins | 240 | 240 |" in report
+    assert "| rounds | 6 | 6 |" in report
     assert "violated" not in report
     with dp.Ledger(folder / "run.ledger", read_only=True) as ledger:
         spent = float(ledger.spent())

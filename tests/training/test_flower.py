@@ -209,12 +209,15 @@ def _with_words(change: Callable[[dict[str, Any]], Any]) -> Fault:
     return fault
 
 
-def _less_noise(said: dict[str, Any]) -> None:
-    said["meter update"] = [*said["meter update"][:3], 0.5 * said["meter update"][3]]
+def _of_meter(**changes: Any) -> Fault:
+    """What the node says that it has measured, changed."""
 
+    def change(said: dict[str, Any]) -> None:
+        meters = json.loads(said["meters"])
+        meters["update"] |= {k: v * meters["update"][k] for k, v in changes.items()}
+        said["meters"] = json.dumps(meters if changes else {})
 
-def _no_vector(said: dict[str, Any]) -> None:
-    said["meter update"] = [said["meter update"][0], 0.0, 0.0, 0.0]
+    return _with_words(change)
 
 
 def _nan(rows: Any) -> Any:
@@ -237,11 +240,15 @@ FAULTS: dict[str, tuple[Fault, str]] = {
         lambda message, honest: [Message(packed({}), reply_to=message)],
         "not readable",
     ),
-    "a meter of less noise": (_with_words(_less_noise), "noise that is not the accounted one"),
-    "a meter of no noise": (_with_words(_no_vector), "other counts than the plan's"),
-    "no meter": (
-        _with_words(lambda said: said.pop("meter update")),
+    "a meter of less noise": (_of_meter(squares=0.5), "noise that is not the accounted one"),
+    "a meter of no noise": (
+        _of_meter(vectors=0, numbers=0, squares=0.0),
         "other counts than the plan's",
+    ),
+    "no meter": (_of_meter(), "other counts than the plan's"),
+    "a meter of no numbers": (
+        _with_words(lambda said: said.update(meters='{"update": {"bounded": "x"}}')),
+        "not readable",
     ),
 }
 
@@ -254,7 +261,7 @@ def test_of_a_node_that_fails_no_answer_is_taken(fault: str, tmp_path: Path) -> 
     fails, why = FAULTS[fault]
     engine.grid.faults[101] = fails
     run.step(engine, 1)
-    sample = run.plan.sample(1, run.keys).clients.tolist()
+    sample = run.plan.sample(1, run.keys).tolist()
     odd = [client for client in sample if client % 2]
     assert run.state.missing == {why: len(odd)}
     assert run.state.sizes == (len(sample) - len(odd),)
@@ -305,7 +312,7 @@ def test_another_node_cannot_answer(tmp_path: Path) -> None:
 
     engine.grid.pull_messages = from_elsewhere
     run.step(engine, 1)
-    odd = [client for client in run.plan.sample(1, run.keys).clients.tolist() if client % 2]
+    odd = [client for client in run.plan.sample(1, run.keys).tolist() if client % 2]
     assert run.state.missing == {"no answer": len(odd)}
 
 
@@ -322,7 +329,7 @@ def test_late_answers_are_missing_for_good(tmp_path: Path) -> None:
     engine.grid.faults[101] = late
     for round in (1, 2, 3):
         run.step(engine, round)
-    samples = [run.plan.sample(round, run.keys).clients.tolist() for round in (1, 2, 3)]
+    samples = [run.plan.sample(round, run.keys).tolist() for round in (1, 2, 3)]
     assert run.state.sizes == tuple(sum(c % 2 == 0 for c in sample) for sample in samples)
 
 
@@ -521,9 +528,9 @@ def test_a_flower_app_runs_to_its_report(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["engine.superlink=somewhere"], "superlink must be HOST:PORT"),
+        (["engine.name=flower", "engine.superlink=somewhere"], "superlink must be HOST:PORT"),
         (["engine.name=flower", "engine.superlink=far.example:8000"], "root_certificates must be"),
-        (["engine.superlink=127.0.0.1:8000"], "superlink must be HOST:PORT, for the engine flower"),
+        (["engine.superlink=127.0.0.1:8000"], "superlink must be left out unless the engine is"),
         (["engine.name=flowers"], "did you mean 'flower'"),
         (["engine.deadline=0"], "deadline must be a finite number above 0"),
     ],

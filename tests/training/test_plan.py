@@ -65,7 +65,6 @@ def test_what_runs_is_what_is_accounted(plan: Plan) -> None:
     assert plan.denominator == c.rate * c.clients
     sample = plan.sample(1, Keys.from_seed(0))
     assert c.scheme == "poisson" or sample.size == plan.denominator
-    assert sample.coins == (c.clients if c.scheme == "poisson" else 0)
 
 
 @given(PLANS, st.integers(0, 400))
@@ -220,7 +219,7 @@ def test_a_wrong_setting_is_one_sentence(changes: dict[str, Any], says: str) -> 
 def test_without_noise_nothing_is_claimed() -> None:
     c = cohort(clip=None, epsilon=None, delta=None)
     plan = Plan(cohort=c, noise={"update": Unprotected(7)})
-    assert (plan.private, plan.tree, plan.accounts) == (False, None, {})
+    assert (plan.tree, plan.accounts) == (None, {})
     assert plan.counts([5, 0, 4], {})["update: noise numbers"] == 0
     assert plan.counts([5, 0, 4], {})["update: rows clipped"] == 0
     mixed = Plan(cohort=c, noise={"update": Unprotected(7), "count": Gaussian(1, 1.0, 1.0)})
@@ -231,7 +230,6 @@ def test_counts_with_the_clients_noise() -> None:
     # rounds of 15 clients, none and 4, of 10 expected: the server adds what is missing in two
     assert hidden(cohort(), by=SHARES).counts([15, 0, 4], {}) == {
         "rounds": 3,
-        "coins": 300,
         "update: rows clipped": 19,
         "update: noise vectors": 21,
         "update: noise numbers": 147,
@@ -382,7 +380,7 @@ def test_printed_multipliers(name: str, multiplier: float) -> None:
     prepared = system(name, privacy__noise="as-printed")
     noise = prepared.plan.noise["update"]
     assert noise.variance**0.5 == pytest.approx(multiplier * noise.clip, rel=1e-3)
-    assert prepared.plan.private
+    assert prepared.plan.accounts
 
 
 def test_theorems_and_inner_noise_are_as_printed() -> None:

@@ -16,7 +16,7 @@ from dpacct_training.algorithms.averages import DPFed, FedAvg
 from dpacct_training.keys import Child, Keys
 from dpacct_training.models.linear import Linear
 from dpacct_training.noise import Gaussian, Noise
-from dpacct_training.plan import Plan, Sample, poisson
+from dpacct_training.plan import Clients, Plan, poisson
 from dpacct_training.run import Run
 from dpacct_training.site import Host, Site
 from tests.training import laws
@@ -205,7 +205,7 @@ def same_coins_every_round(patch: Patch) -> None:
 
 
 def coins_at_twice_the_rate(patch: Patch) -> None:
-    def doubled(self: Plan, round: int, keys: Keys) -> Sample:
+    def doubled(self: Plan, round: int, keys: Keys) -> Clients:
         rate = self.cohort.rate * 2
         return poisson(self.cohort.clients, rate, keys.stream("sample", round=round))
 
@@ -272,7 +272,7 @@ def records_over_the_batch_that_came(patch: Patch) -> None:
 
 
 def coins_five_percent_too_often(patch: Patch) -> None:
-    def often(self: Plan, round: int, keys: Keys) -> Sample:
+    def often(self: Plan, round: int, keys: Keys) -> Clients:
         rate = self.cohort.rate * Fraction(21, 20)
         return poisson(self.cohort.clients, rate, keys.stream("sample", round=round))
 
@@ -296,7 +296,7 @@ def only_who_came_is_charged(patch: Patch) -> None:
     charges = Run.charges
 
     def fewer(self: Run, mechanisms: Any, round: int) -> Any:
-        came = {f"client {c}" for c in self.plan.sample(round, self.keys).clients}
+        came = {f"client {c}" for c in self.plan.sample(round, self.keys)}
         whole = charges(self, mechanisms, round)
         return {name: step for name, step in whole.items() if name in came or name == "run"}
 

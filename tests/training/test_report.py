@@ -8,7 +8,7 @@ import pytest
 
 import dpacct as dp
 from dpacct_training.experiment import Prepared
-from dpacct_training.report import accuracy, curves, epsilon, report, without_guarantee
+from dpacct_training.report import curves, report, without_guarantee
 from dpacct_training.run import FinishedRun, Session
 from tests.training.experiments import small
 
@@ -124,20 +124,26 @@ def test_nothing_is_promised_without_noise() -> None:
     assert without_guarantee(prepared, result).lead.endswith("no noise was added.")
 
 
-def test_pictures_are_drawn_of_what_was_measured() -> None:
+def test_pictures_are_drawn_of_what_was_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epsilon is a staircase: what holds for a round holds until the next one that was priced."""
     rows = [
         {"round": 1, "accuracy": 0.25, "epsilon": 0.5},
         {"round": 2, "accuracy": 0.5, "epsilon": 0.75},
         {"round": 5, "accuracy": 0.75},
     ]
-    assert list(accuracy(rows).lines[0].values) == [25, 50, 75]
-    steps = epsilon(rows)
-    assert steps is not None
-    assert list(zip(steps.points, steps.lines[0].values, strict=True)) == [
-        (1, 0.5),
-        (2, 0.5),
-        (2, 0.75),
-    ]
-    assert len(curves(rows)) == 2 and len(curves(rows[2:])) == 1 and curves([]) == ()
-    for svg, caption in curves(rows):
+    drawn: list[dp.plots.Chart] = []
+    to_svg = dp.plots.Chart.to_svg
+
+    def seen(chart: dp.plots.Chart) -> str:
+        drawn.append(chart)
+        return to_svg(chart)
+
+    monkeypatch.setattr(dp.plots.Chart, "to_svg", seen)
+    made = curves(rows)
+    assert list(made) == ["accuracy", "epsilon"] and not curves([])
+    assert list(drawn[0].lines[0].values) == [25, 50, 75]
+    steps = zip(drawn[1].points, drawn[1].lines[0].values, strict=True)
+    assert list(steps) == [(1, 0.5), (2, 0.5), (2, 0.75)]
+    for svg, caption in made.values():
         assert ElementTree.fromstring(svg).attrib["role"] == "img" and caption.endswith(".")
+    assert list(curves(rows[2:])) == ["accuracy"]

@@ -99,7 +99,7 @@ def test_the_coins_are_the_accounted_ones(tmp_path: Path) -> None:
     run = private._run
     assert run is not None
     asked = [m.metadata.dst_node_id - 100 for m in grid.sent]
-    tossed = [c for r in range(1, 5) for c in run.plan.sample(r, run.keys).clients.tolist()]
+    tossed = [c for r in range(1, 5) for c in run.plan.sample(r, run.keys).tolist()]
     assert asked == tossed and len(set(run.state.sizes)) > 1
     with dp.Ledger(tmp_path / "run.ledger", read_only=True) as ledger:
         assert len(ledger.intents) == 4 and float(ledger.spent()) <= 4
@@ -144,21 +144,6 @@ def test_a_round_that_nobody_answers_ends_the_run(tmp_path: Path) -> None:
     whole = moving(lambda host: 0.0)  # the same folder goes on
     result = started(strategy(tmp_path, rate=1), whole, 4)
     assert [record["missing"] for record in result.train_metrics_clientapp.values()] == [0] * 4
-
-
-def test_told_so_noise_alone_is_released_and_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    grid, private = moving(lambda host: 0.0), strategy(tmp_path, rate=1, unanswered="release")
-    grid.faults = dict.fromkeys(range(100, 100 + NODES), lambda m, h: [])
-    result = started(private, grid)
-    told = result.train_metrics_clientapp
-    assert [record["missing"] for record in told.values()] == [NODES] * 4
-    assert told[4]["epsilon"] == pytest.approx(4.0, rel=1e-4)
-    assert "noise alone is released, at full price" in caplog.text
-    assert "the run is over: 160 of 160 answers are missing" in caplog.text
-    with pytest.raises(dp.InvalidArgument, match="unanswered must be one of stop, release"):
-        strategy(tmp_path, unanswered="ignore")
 
 
 def test_wrong_answers_are_missing(tmp_path: Path) -> None:

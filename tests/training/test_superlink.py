@@ -304,7 +304,7 @@ def test_supernodes_that_raise_hang_come_late_or_answer_wrongly_are_missing(tmp_
     text, deadline = SHARES.replace("rounds = 4", "rounds = 7"), 120
     out, logs, about = flwr_run(tmp_path, text, deadline, f"DEADLINE = {deadline}\n{FAILING}")
     prepared = prepare(Experiment.from_toml(text, "small"))
-    samples = [prepared.plan.sample(n, prepared.keys()).clients % 2 for n in range(1, 8)]
+    samples = [prepared.plan.sample(n, prepared.keys()) % 2 for n in range(1, 8)]
     odd = [int(sample.sum()) for sample in samples]
     assert all(odd)
     reasons = {"failed": odd[1], "no answer": odd[2] + odd[3], "wrong rows": odd[4] + odd[5]}

@@ -39,7 +39,7 @@ def bits(run: Run) -> Any:
 def test_the_twin_without_noise_promises_nothing(name: str) -> None:
     prepared = system(name, privacy__noise="none")
     result = Session(prepared).finish()
-    assert result.spent is None and not prepared.plan.private and not prepared.plan.accounts
+    assert result.spent is None and not prepared.plan.accounts
     assert not any(n for key, n in result.executed.items() if "noise" in key)
 
 

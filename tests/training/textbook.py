@@ -46,7 +46,7 @@ def mean(
 ) -> Any:
     """The sum of the round's updates over tau K, without noise."""
     total = torch.zeros(len(weights), dtype=torch.float64)
-    for client in plan.sample(round, keys).clients.tolist():
+    for client in plan.sample(round, keys).tolist():
         held = federation.train.part(federation.clients[client])
         x, y = torch.from_numpy(held.scaled(federation.scaling)), torch.from_numpy(held.y)
         generator = keys.child(round, client).generator("batches")

@@ -287,7 +287,7 @@ class Prepared:
         The same noise added to other sums would reveal their difference.
         """
         mark = hashlib.sha256(self.experiment.to_json().encode())
-        mark.update(json.dumps(self.plan.to_dict(), sort_keys=True).encode())
+        mark.update(self.plan.mark.encode())
         mark.update(self.setting.federation.fingerprint().encode())
         for library in ("torch", "numpy", "dpacct"):
             mark.update(f"{library} {metadata.version(library)}".encode())

@@ -24,24 +24,22 @@ from dpacct_training.plan import Plan, counted
 class RunState:
     """A run after some rounds.
 
-    `server`: what the server knows. `memory`: what clients on this machine keep. `meters`, `coins`,
-    `sizes`: what was measured and counted. `answers`: in how many rounds each client that takes noisy
-    steps inside has answered. `missing`: how many answers of clients elsewhere did not come or were not
-    taken, by the reason.
+    `server`: what the server knows. `memory`: what clients on this machine keep. `meters`, `sizes`: what
+    was measured and counted. `answers`: in how many rounds each client that takes noisy steps inside has
+    answered. `missing`: how many answers of clients elsewhere did not come or were not taken, by the reason.
     """
 
     round: int
     server: Arrays
     memory: dict[int, Arrays] = field(default_factory=dict)
     meters: Meters = field(default_factory=Meters)
-    coins: int = 0
     sizes: tuple[int, ...] = ()
     answers: dict[int, int] = field(default_factory=dict)
     missing: dict[str, int] = field(default_factory=dict)
 
     def counts(self, plan: Plan) -> dict[str, int]:
         """The counts measured by the hosts, named as in `Plan.counts`."""
-        counts = {"rounds": len(self.sizes), "coins": self.coins}
+        counts = {"rounds": len(self.sizes)}
         names = [*plan.noise, *(["records"] if plan.records else [])]
         for name in sorted({*names, *self.meters}, key=lambda n: (n not in names, n)):
             meter = self.meters[name] if name in self.meters else Meters()[name]
@@ -53,7 +51,6 @@ class RunState:
         return {
             "round": self.round,
             "meters": self.meters.to_dict(),
-            "coins": self.coins,
             "sizes": list(self.sizes),
             "answers": {str(client): self.answers[client] for client in sorted(self.answers)},
             "missing": dict(sorted(self.missing.items())),
@@ -82,7 +79,6 @@ class RunState:
             server=server,
             memory=memory,
             meters=Meters.from_dict(about["meters"]),
-            coins=int(about["coins"]),
             sizes=tuple(about["sizes"]),
             answers={int(client): int(n) for client, n in about["answers"].items()},
             missing=dict(about["missing"]),

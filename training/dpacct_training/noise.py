@@ -98,7 +98,13 @@ class Meters(dict[str, NoiseMeter]):
     @classmethod
     def from_dict(cls, values: dict[str, dict[str, Any]]) -> Meters:
         """Read what `to_dict` returned."""
-        return cls({name: NoiseMeter(**fields) for name, fields in values.items()})
+        kinds = {"bounded": int, "vectors": int, "numbers": int, "squares": float}
+        return cls(
+            {
+                name: NoiseMeter(**{key: kind(meter[key]) for key, kind in kinds.items()})
+                for name, meter in values.items()
+            }
+        )
 
 
 # --- the noises

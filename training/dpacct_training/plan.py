@@ -30,35 +30,23 @@ from dpacct_training.noise import Noise, Unprotected
 SCHEMES = ("poisson", "uniform", "none")
 NOISES = ("exact", "none")
 """[privacy] noise of algorithms that find their noise by settings of their own."""
+Clients = NDArray[np.int64]
+"""Numbers of clients, or of a client's records, ascending."""
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The clients of one round, ascending, and how many coins were tossed to find them."""
-
-    clients: NDArray[np.int64]
-    coins: int
-
-    @property
-    def size(self) -> int:
-        """The number of participants; may be 0 under Poisson sampling."""
-        return len(self.clients)
-
-
-def poisson(population: int, rate: Fraction, stream: Stream) -> Sample:
-    """One coin for each client.
+def poisson(population: int, rate: Fraction, stream: Stream) -> Clients:
+    """One coin for each client; nobody may take part.
 
     The threshold is rounded down to a multiple of 2^-64: the rate that runs is at most the one that
     is accounted.
     """
     words = stream.words(population)
     if rate == 1:
-        return Sample(np.arange(population), population)
-    threshold = np.uint64(rate.numerator * 2**64 // rate.denominator)
-    return Sample(np.flatnonzero(words < threshold), population)
+        return np.arange(population)
+    return np.flatnonzero(words < np.uint64(rate.numerator * 2**64 // rate.denominator))
 
 
-def fixed_size(population: int, size: int, stream: Stream) -> Sample:
+def fixed_size(population: int, size: int, stream: Stream) -> Clients:
     """A subset of `size` clients, each equally likely: those with the smallest random words.
 
     Equal words (chance below population^2 / 2^65) are all drawn again, so that no order is favoured.
@@ -66,13 +54,13 @@ def fixed_size(population: int, size: int, stream: Stream) -> Sample:
     words = stream.words(population)
     while len(np.unique(words)) < population:
         words = stream.words(population)
-    return Sample(np.sort(np.argpartition(words, size - 1)[:size]), 0)
+    return np.sort(np.argpartition(words, size - 1)[:size])
 
 
-def drawn(scheme: str, population: int, rate: Fraction, stream: Stream) -> Sample:
+def drawn(scheme: str, population: int, rate: Fraction, stream: Stream) -> Clients:
     """A sample: "poisson" (a coin each), "uniform" (a subset of fixed size) or "none" (all of them)."""
     if scheme == "none":
-        return Sample(np.arange(population), 0)
+        return np.arange(population)
     if scheme == "poisson":
         return poisson(population, rate, stream)
     return fixed_size(population, int(rate * population), stream)
@@ -149,9 +137,9 @@ class Records:
             return most
         return rounds_within(self.claimed, self.epsilon, self.delta, most)
 
-    def batch(self, held: int, stream: Stream) -> NDArray[np.int64]:
+    def batch(self, held: int, stream: Stream) -> Clients:
         """The places of one step's records among the `held` ones: the coins that are accounted."""
-        return drawn(self._sampled_by, held, self.rate, stream).clients
+        return drawn(self._sampled_by, held, self.rate, stream)
 
 
 # --- the whole plan
@@ -256,15 +244,9 @@ class Cohort:
             raise dp.InvalidArgument(
                 f"{message}, got {given} and {self.epsilon}", argument="epsilon"
             )
-        if given is not None or self.epsilon is None or self.delta is None:
+        if self.epsilon is None or self.delta is None:
             return given or 0.0
-
-        def release(noise: float) -> dp.Node:
-            node = build(noise)
-            assert node is not None
-            return node
-
-        return least(release, self.rounds, self.epsilon, self.delta)
+        return least(build, self.rounds, self.epsilon, self.delta)
 
     def gaussian(
         self, size: int, *, by: str = "server", share: float = 1.0, clip: float | None = None
@@ -298,7 +280,9 @@ def rounded_up(value: float, digits: int = 7) -> float:
     return float(exact.quantize(step, ROUND_CEILING))
 
 
-def least(build: Callable[[float], dp.Node], rounds: int, target: float, delta: Fraction) -> float:
+def least(
+    build: Callable[[float], dp.Node | None], rounds: int, target: float, delta: Fraction
+) -> float:
     """The smallest noise, in seven digits, at which `rounds` releases cost at most `target`.
 
     Calibration stops on one route's value, and a ledger asks for the safe end of the best route; so the
@@ -306,10 +290,15 @@ def least(build: Callable[[float], dp.Node], rounds: int, target: float, delta: 
     `Unreachable`.
     """
 
-    def fits(noise: float) -> bool:
-        return float(epsilon(build(noise), rounds, delta)) <= target
+    def release(noise: float) -> dp.Node:
+        node = build(noise)
+        assert node is not None
+        return node
 
-    found = dp.calibrate(lambda z: build(z) * rounds, epsilon=target, delta=delta, method="exact")
+    def fits(noise: float) -> bool:
+        return float(epsilon(release(noise), rounds, delta)) <= target
+
+    found = dp.calibrate(lambda z: release(z) * rounds, epsilon=target, delta=delta, method="exact")
     noise, step = rounded_up(float(found)), 1e-7
     short = noise
     while not fits(noise):
@@ -325,22 +314,16 @@ def _least(
     target: float, delta: Fraction, rate: Fraction, rounds: int, scheme: str, noise: str
 ) -> float:
     """The smallest multiplier for a target, or that of a theorem; cached for the runs of a study."""
-    if noise != "exact":
-        by_theorem = dp.noise_multiplier(
-            epsilon=target,
-            delta=delta,
-            sample_rate=rate,
-            steps=rounds,
-            sampling=scheme,
-            method=noise,
-        )
-        return rounded_up(float(by_theorem))
+    if noise == "exact":
 
-    def release(multiplier: float) -> dp.Node:
-        gaussian = dp.Gaussian(noise_multiplier=multiplier, clip=1)
-        return accounted(gaussian, scheme, rate).under(unit="client")
+        def release(multiplier: float) -> dp.Node:
+            gaussian = dp.Gaussian(noise_multiplier=multiplier, clip=1)
+            return accounted(gaussian, scheme, rate).under(unit="client")
 
-    return least(release, rounds, target, delta)
+        return least(release, rounds, target, delta)
+    settings: dict[str, Any] = {"sample_rate": rate, "steps": rounds, "sampling": scheme}
+    by_theorem = dp.noise_multiplier(epsilon=target, delta=delta, method=noise, **settings)
+    return rounded_up(float(by_theorem))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,17 +360,15 @@ class Plan:
         """The divisor of a sum."""
         return self.cohort.denominator
 
-    def sample(self, round: int, keys: Keys) -> Sample:
+    def sample(self, round: int, keys: Keys) -> Clients:
         """The clients of this round, by the coins that are accounted."""
         cohort, stream = self.cohort, keys.stream("sample", round=round)
         return drawn(cohort.scheme, cohort.clients, cohort.rate, stream)
 
     def part(self, clients: int = 1) -> Fraction:
         """The share of the noise's variance that `clients` clients contribute."""
-        return (
-            clients
-            * {SERVER: Fraction(0), SHARES: 1 / self.denominator, EACH: Fraction(1)}[self.by]
-        )
+        each = {SERVER: Fraction(0), SHARES: 1 / self.denominator, EACH: Fraction(1)}
+        return clients * each[self.by]
 
     def missing(self, clients: int) -> Fraction:
         """The share of the variance that the server must add when `clients` clients answered."""
@@ -400,11 +381,6 @@ class Plan:
         return [records.noise for records in self.records.values()]
 
     # --- what is accounted
-
-    @property
-    def private(self) -> bool:
-        """Return whether anything is guaranteed to anyone."""
-        return bool(self.accounts)
 
     def step(self, noise: Mapping[str, Noise]) -> dp.Node | None:
         """One round's release by these mechanisms; None where one of them guarantees nothing."""
@@ -473,14 +449,14 @@ class Plan:
     # --- what must have been counted
 
     def counts(self, sizes: Sequence[int], answers: Mapping[int, int]) -> dict[str, int]:
-        """Coins, bounds and draws of a run with samples of these sizes.
+        """Bounds and draws of a run with samples of these sizes.
 
         `answers`: in how many rounds each client took noisy steps inside.
         """
-        taken, rounds, coins = sum(sizes), len(sizes), self.cohort.scheme == "poisson"
-        counts = {"rounds": rounds, "coins": self.cohort.clients * rounds if coins else 0}
+        taken, rounds = sum(sizes), len(sizes)
         topped = sum(self.missing(size) > 0 for size in sizes)
         vectors = topped + (0 if self.by == SERVER else taken)
+        counts = {"rounds": rounds}
         for name, noise in self.noise.items():
             drawn = 0 if noise.node is None else vectors
             counts |= counted(name, taken if noise.bounds else 0, drawn, drawn * noise.size)
@@ -497,34 +473,16 @@ class Plan:
     def brought(self, clients: Sequence[int]) -> dict[str, tuple[int, int, int]]:
         """Return what one message of each client has measured: (rows bounded, vectors, numbers) by name."""
         brought = {}
-        if self.by != SERVER:
-            for name, noise in self.noise.items():
-                drawn = 0 if noise.node is None else len(clients)
-                brought[name] = (len(clients), drawn, drawn * noise.size)
+        for name, noise in self.noise.items() if self.by != SERVER else ():
+            drawn = 0 if noise.node is None else len(clients)
+            brought[name] = (len(clients), drawn, drawn * noise.size)
         if any(self.records[client].node is not None for client in clients if self.records):
             brought["records"] = self._inside(dict.fromkeys(clients, 1))
         return brought
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the JSON values that a report prints."""
-        cohort = self.cohort
-        return {
-            "clients": cohort.clients,
-            "rate": str(cohort.rate),
-            "scheme": cohort.scheme,
-            "rounds": cohort.rounds,
-            "denominator": str(self.denominator),
-            "by": self.by,
-            "noise": {name: repr(noise) for name, noise in self.noise.items()},
-            "tree": None if self.tree is None else self.tree.to_dict(),
-            "mark": self.mark,
-        }
-
 
 def counted(name: str, bounded: int, vectors: int, numbers: int) -> dict[str, int]:
     """The counts of one field of the messages, by what a report calls them."""
-    return {
-        f"{name}: rows clipped": bounded,
-        f"{name}: noise vectors": vectors,
-        f"{name}: noise numbers": numbers,
-    }
+    said = ("rows clipped", "noise vectors", "noise numbers")
+    values = (bounded, vectors, numbers)
+    return {f"{name}: {what}": value for what, value in zip(said, values, strict=True)}

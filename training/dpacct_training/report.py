@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import dpacct as dp
@@ -37,6 +39,8 @@ _WITHOUT = (
 )
 _NOTHING = "No privacy is guaranteed: updates were neither bounded nor noised."
 _UNBOUNDED = "No privacy is guaranteed: no noise was added."
+Pictures = Sequence[tuple[str, str]]
+"""(picture, caption) of each."""
 _DRAWN_BY = {
     SERVER: "drawn by the server",
     SHARES: "drawn by the clients in shares, and by the server where shares are missing",
@@ -44,7 +48,9 @@ _DRAWN_BY = {
 }
 
 
-def report(prepared: Prepared, result: FinishedRun, command: str = "") -> dp.Report | None:
+def report(
+    prepared: Prepared, result: FinishedRun, command: str = "", pictures: Pictures = ()
+) -> dp.Report | None:
     """The report of a finished run; None where nothing is guaranteed.
 
     Where each client has an account of its own, the report is about the one that has spent most.
@@ -52,7 +58,7 @@ def report(prepared: Prepared, result: FinishedRun, command: str = "") -> dp.Rep
     spent, name = result.spent, result.account
     if spent is None or name is None:
         return None
-    account, experiment = prepared.plan.accounts[name], prepared.experiment
+    account, whose = prepared.plan.accounts[name], "one record of a participant"
     step = prepared.plan.stated(name, prepared.algorithm.fixed_clip)
     return dp.Report.of(
         (step * result.charged[name]).under(spent.adjacency, unit=spent.unit),
@@ -61,27 +67,27 @@ def report(prepared: Prepared, result: FinishedRun, command: str = "") -> dp.Rep
         assumptions=_declared(prepared, result),
         checks=result.checks,
         about={
-            "name": experiment.name,
+            "name": prepared.experiment.name,
             "output": "the model after every round",
-            "unit": "one participant with all of its samples"
-            if name == RUN
-            else "one record of a participant",
+            "unit": "one participant with all of its samples" if name == RUN else whose,
             "unprotected": "test and validation accuracies below were measured on data of their own;"
             f" {_SIZES}.",
         },
         command=command,
-        sections=_sections(prepared, result),
+        sections=_sections(prepared, result, pictures),
         appendix=_appendix(prepared),
     )
 
 
-def without_guarantee(prepared: Prepared, result: FinishedRun) -> dp.ReportDocument:
+def without_guarantee(
+    prepared: Prepared, result: FinishedRun, pictures: Pictures = ()
+) -> dp.ReportDocument:
     """The report of a run without a guarantee."""
     bounded = any(noise.bounds for noise in prepared.plan.noise.values())
     return dp.ReportDocument(
         title=f"Report: {prepared.experiment.name}",
         lead=_UNBOUNDED if bounded else _NOTHING,
-        sections=(*_sections(prepared, result), *_appendix(prepared)),
+        sections=(*_sections(prepared, result, pictures), *_appendix(prepared)),
     )
 
 
@@ -103,10 +109,6 @@ def on_a_lattice(prepared: Prepared) -> bool:
     return not prepared.plan.records and all(noise.exact for noise in noises)
 
 
-def _arithmetic(prepared: Prepared) -> str:
-    return _LATTICE if on_a_lattice(prepared) else _FLOATS
-
-
 def _declared(prepared: Prepared, result: FinishedRun) -> dict[str, Any]:
     """The assumptions that the run itself can vouch for."""
     plan, cohort = prepared.plan, prepared.cohort
@@ -120,10 +122,9 @@ def _declared(prepared: Prepared, result: FinishedRun) -> dict[str, Any]:
             "status": "declared" if result.key_source == "seed" else "held",
             "evidence": _SEEDED if result.key_source == "seed" else _SECURE,
         },
-        "arithmetic": {
-            "status": "held" if on_a_lattice(prepared) else "unknown",
-            "evidence": _arithmetic(prepared),
-        },
+        "arithmetic": {"status": "held", "evidence": _LATTICE}
+        if on_a_lattice(prepared)
+        else {"status": "unknown", "evidence": _FLOATS},
         "fixed-plan": {
             "status": "declared",
             "evidence": "the ledger was given the plan before the first round; settings that were"
@@ -149,7 +150,9 @@ def _declared(prepared: Prepared, result: FinishedRun) -> dict[str, Any]:
     return declared
 
 
-def _sections(prepared: Prepared, result: FinishedRun) -> tuple[dp.ReportSection, ...]:
+def _sections(
+    prepared: Prepared, result: FinishedRun, pictures: Pictures
+) -> tuple[dp.ReportSection, ...]:
     experiment, setting, plan = prepared.experiment, prepared.setting, prepared.plan
     model = setting.model
     paragraphs = [
@@ -175,16 +178,15 @@ def _sections(prepared: Prepared, result: FinishedRun) -> tuple[dp.ReportSection
     paragraphs += [said] if said else []
     if prepared.as_printed:
         paragraphs.append(_as_printed(prepared, result))
-    if plan.private and plan.enforced and prepared.cohort.epsilon is not None:
+    if plan.accounts and plan.enforced and prepared.cohort.epsilon is not None:
         paragraphs.append(f"Target epsilon {prepared.cohort.epsilon:g}.")
     if experiment.reduced:
         paragraphs.insert(0, "Reduced: smaller than the paper's setting; not a reproduction.")
     paragraphs += [line for line in (experiment.source, experiment.note) if line]
     outcome = dp.ReportSection(
-        title="Result", paragraphs=tuple(paragraphs), pictures=curves(result.rows)
+        title="Result", paragraphs=tuple(paragraphs), pictures=tuple(pictures)
     )
-    clients = _clients(prepared, result)
-    return (outcome, _ran(prepared, result), *clients)
+    return (outcome, _ran(prepared, result), *_clients(prepared, result))
 
 
 def missing_answers(result: FinishedRun) -> str:
@@ -261,46 +263,23 @@ def _appendix(prepared: Prepared) -> tuple[dp.ReportSection, ...]:
 # --- pictures of the rounds
 
 
-def accuracy(rows: list[Row]) -> dp.plots.Chart:
-    """Accuracy in percent over the rounds.
+def curves(rows: list[Row]) -> dict[str, tuple[str, str]]:
+    """(picture, caption) of accuracy and epsilon over the rounds, by name; epsilon only where there is one.
 
-    >>> chart = accuracy([{"round": 1, "accuracy": 0.5}, {"round": 2, "accuracy": 0.75}])
-    >>> chart.to_csv().split()[-2:]
-    ['1.0,50.0', '2.0,75.0']
+    Epsilon is a staircase: a bound for one round holds until the next.
     """
-    rounds = [float(row["round"]) for row in rows]
-    shares = [100 * row["accuracy"] for row in rows]
-    return dp.plots.Chart.simple("round", "accuracy / %", rounds, shares, title="Accuracy by round")
-
-
-def epsilon(rows: list[Row]) -> dp.plots.Chart | None:
-    """Epsilon so far over the rounds, a staircase: a bound for one round holds until the next."""
-    priced = [row for row in rows if "epsilon" in row]
-    if not priced:
-        return None
-    x: list[float] = []
-    y: list[float] = []
-    for before, row in zip([None, *priced], priced, strict=False):
-        if before is not None:
-            x.append(row["round"])
-            y.append(before["epsilon"])
-        x.append(row["round"])
-        y.append(row["epsilon"])
-    caption = "Epsilon so far by round, an upper bound"
-    return dp.plots.Chart.simple("round", "epsilon so far, at most", x, y, title=caption)
-
-
-def curves(rows: list[Row]) -> tuple[tuple[str, str], ...]:
-    """(picture, caption) of each, for a report."""
-    if not rows:
-        return ()
-    pictures = [
-        (
-            accuracy(rows).to_svg(),
-            "Accuracy by round, on the validation data (test data where none).",
-        )
-    ]
-    spent = epsilon(rows)
-    if spent is not None:
-        pictures.append((spent.to_svg(), "Epsilon of the rounds so far, an upper bound."))
-    return tuple(pictures)
+    drawn, chart = {}, dp.plots.Chart.simple
+    if rows:
+        rounds = [float(row["round"]) for row in rows]
+        shares = [100 * row["accuracy"] for row in rows]
+        picture = chart("round", "accuracy / %", rounds, shares, title="Accuracy by round")
+        caption = "Accuracy by round, on the validation data (test data where none)."
+        drawn["accuracy"] = (picture.to_svg(), caption)
+    priced = [(float(row["round"]), row["epsilon"]) for row in rows if "epsilon" in row]
+    if priced:
+        steps = [(x, y) for (_, y), (x, _) in pairwise(priced)]
+        x, y = zip(*sorted([*priced, *steps]), strict=True)
+        caption = "Epsilon of the rounds so far, an upper bound."
+        picture = chart("round", "epsilon so far, at most", x, y, title=caption)
+        drawn["epsilon"] = (picture.to_svg(), caption)
+    return drawn

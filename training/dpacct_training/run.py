@@ -25,7 +25,7 @@ from dpacct_training.experiment import Prepared
 from dpacct_training.folder import Folder, Row, RunState
 from dpacct_training.keys import SEEDED, Keys
 from dpacct_training.noise import Meters, Noise
-from dpacct_training.plan import SERVER, Plan, Sample
+from dpacct_training.plan import SERVER, Clients, Plan
 from dpacct_training.site import Host, Reply, Task
 
 Watch = Callable[[RunState], bool]
@@ -78,10 +78,10 @@ class Run:
 
     # --- one round
 
-    def asked(self, sample: Sample, round: int) -> list[int]:
+    def asked(self, sample: Clients, round: int) -> list[int]:
         """The round's clients, less those whose own budget another round would exceed."""
         accounts, label = self.plan.accounts, _label(round)
-        names = {int(client): f"client {client}" for client in sample.clients}
+        names = {int(client): f"client {client}" for client in sample}
         return [
             client
             for client, name in names.items()
@@ -126,8 +126,7 @@ class Run:
     def step(self, engine: Engine, round: int) -> Arrays:
         """One round: charged, asked, bounded, hidden; then the model moves. Returns what is released."""
         algorithm, plan, state = self.algorithm, self.plan, self.state
-        sample = plan.sample(round, self.keys)
-        clients = self.asked(sample, round)
+        clients = self.asked(plan.sample(round, self.keys), round)
         mechanisms = algorithm.mechanisms(plan, state.server)
         charges = self.charges(mechanisms, round)
         with self.accounts.release(charges, label=_label(round)):
@@ -158,7 +157,6 @@ class Run:
             server=server,
             memory=memory,
             meters=meters,
-            coins=state.coins + sample.coins,
             sizes=(*state.sizes, len(answered)),
             answers=_more(state.answers, [c for c in answered if c in plan.records]),
             missing=missing,
@@ -476,19 +474,15 @@ class Session:
         return min(float(account.spent(round, "exact")), float(account.spent(rounds)))
 
     def _over(self, local: bool, personal: float | None, seconds: float) -> FinishedRun:
-        run, prepared = self.run, self.prepared
-        spent = run.spent()
-        checks: tuple[dp.Assumption, ...] = ()
-        ledger = run.accounts.ledger
-        if ledger is not None:
-            checks = self._compared(ledger.observe(self._execution()))
-            spent[RUN] = ledger.spent()
-        weights = self.weights
-        loss, accuracy = prepared.setting.evaluate(weights, prepared.setting.federation.test)
+        run, setting = self.run, self.prepared.setting
+        spent, checks = run.spent(), self._compared()
+        if run.accounts.ledger is not None:
+            spent[RUN] = run.accounts.ledger.spent()
+        loss, accuracy = setting.evaluate(self.weights, setting.federation.test)
         if run.folder is not None:
             run.folder.forget_key()
         return FinishedRun(
-            weights=weights,
+            weights=self.weights,
             test_loss=loss,
             test_accuracy=accuracy,
             personal=personal,
@@ -504,28 +498,26 @@ class Session:
             seconds=seconds,
         )
 
-    def _execution(self) -> dp.Execution:
-        """Return the facts that the ledger compares; the noise was measured at its draw (`_compared`)."""
-        state, cohort = self.run.state, self.prepared.cohort
-        return dp.Execution(
+    def _compared(self) -> tuple[dp.Assumption, ...]:
+        """The ledger's checks, with the measured variance for the one that it cannot make."""
+        state, ledger = self.run.state, self.run.accounts.ledger
+        if ledger is None:
+            return ()
+        execution = dp.Execution(
             steps=state.round,
-            population=cohort.clients,
+            population=self.prepared.cohort.clients,
             batch_sizes=state.sizes,
             weights=[1.0],
             noise_draws=state.round,
         )
-
-    def _compared(self, checks: tuple[dp.Assumption, ...]) -> tuple[dp.Assumption, ...]:
-        """The ledger's checks, with the measured variance for the one that it cannot make."""
-        meters = self.run.state.meters
-        message = ", ".join(
+        said = ", ".join(
             f"{name} {meter.ratio:.6g} over {meter.numbers} numbers"
-            for name, meter in meters.items()
+            for name, meter in state.meters.items()
             if meter.numbers
         )
-        source = f"checked: measured over accounted variance: {message}"
+        source = f"checked: measured over accounted variance: {said}"
         held = dp.Assumption("").status.parse("held")
         return tuple(
             replace(check, source=source, status=held) if check.id == "noise.size" else check
-            for check in checks
+            for check in ledger.observe(execution)
         )

@@ -83,7 +83,7 @@ class PriFedSync(Algorithm):
 
     def paper_says(self, plan: Plan) -> str:
         """Say what the paper's theorem gives at this run's parameters, beside what holds."""
-        if not plan.private:
+        if not plan.accounts:
             return ""
         mu = self.paper_mu(plan, plan.cohort.rounds)
         return (

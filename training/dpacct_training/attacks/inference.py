@@ -10,7 +10,7 @@ reach they reach without the model: so the same guess without it stands beside.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,15 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import one_of, real, whole
 from dpacct_training.algorithm import Array
-from dpacct_training.attacks.worlds import AttackedUnits, Presence, Watch, coins
+from dpacct_training.attacks.worlds import (
+    AttackedUnits,
+    AttackResult,
+    Presence,
+    Table,
+    Watch,
+    coins,
+    percent,
+)
 from dpacct_training.data import sources
 from dpacct_training.keys import Keys
 
@@ -29,6 +37,8 @@ Scores = NDArray[np.float64]
 RATES = (0.001, 0.01, 0.1)
 """False positive rates at which attacks are compared, fixed before anything is seen."""
 _LEAST = 1e-6  # spread of confidences that do not vary
+_GRID = np.geomspace(1e-4, 1.0, 40)
+"""False alarms at which a curve is drawn and told."""
 
 
 def confidences(target: AttackedUnits, models: Array) -> Scores:
@@ -103,7 +113,7 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Membership:
+class Membership(AttackResult):
     """The result of a membership attack; `roc`: (false alarms, hits)."""
 
     kind: str
@@ -125,6 +135,51 @@ class Membership:
         Clopper and Pearson's ends are not exact for them; these are.
         """
         return any(p <= (1.0 - self.confidence) / len(self.p_values) for p in self.p_values)
+
+    def table(self) -> Table:
+        """A row for each false positive rate."""
+        head = ("false alarms", "hits", "at least", "proven at most", "guessing", "AUC")
+        return head, [
+            (
+                f"{percent(r.false_alarms)} (< {percent(r.most)})",
+                *map(percent, (r.hits, r.least, r.bound, r.most)),
+                f"{self.auc:.3f}",
+            )
+            for r in self.rates
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """Return JSON values; the curve at some places only."""
+        plain = {key: value for key, value in vars(self).items() if key != "curve"}
+        x, y = (np.interp(_GRID, self.roc[0], axis).tolist() for axis in self.roc)
+        proven = None if self.proven is None else self.proven.to_dict()
+        rates = [asdict(rate) for rate in self.rates]
+        return {**plain, "rates": rates, "roc": [x, y], "alarm": self.alarm, "proven": proven}
+
+    def pictures(self) -> tuple[tuple[str, str], ...]:
+        """The attack's curve."""
+        caption = (
+            "Members found by others taken for members; above the shaded edge is proved impossible."
+        )
+        return ((self.chart().to_svg(), caption),)
+
+    def chart(self) -> dp.plots.Chart:
+        """The attack's curve, with what the plan forbids shaded."""
+        plot = dp.plots
+        reached = np.interp(_GRID, *self.roc).clip(_GRID[0])
+        lines = [
+            plot.Line("attack", f"attack {self.kind}", reached),
+            plot.Line("guessing", "guessing", _GRID),
+        ]
+        bands: tuple[plot.Band, ...] = ()
+        title = f"The attack's area under the curve is {self.auc:.3f}; guessing has 0.500"
+        if self.curve is not None:
+            bound = np.array([1.0 - self.curve.at(1.0 - a) for a in _GRID]).clip(_GRID[0], 1.0)
+            lines.append(plot.Line("bound", "proved to be at most", bound, dp.Strength.BOUND))
+            bands = (plot.Band(bound, np.ones(len(bound)), "proved impossible", "#D55E00"),)
+        x = plot.Axis("false_positive_rate", "false positive rate", log=True)
+        y = plot.Axis("true_positive_rate", "true positive rate", log=True)
+        return plot.Chart("", x, y, _GRID, tuple(lines), title, bands=bands)
 
 
 def membership(
@@ -215,13 +270,13 @@ def _chances(scores: Scores, members: Presence, curve: dp.auditing.Curve) -> tup
     return tuple(test(curve, len(ranked), guesses, right) for guesses, right in looks)
 
 
-Table = NDArray[np.float64]
-Seen = tuple[tuple[Table, Table], NDArray[np.int64]]
+Features = NDArray[np.float64]
+Seen = tuple[tuple[Features, Features], NDArray[np.int64]]
 """((other inputs and label, the same with what the model says), the attribute) of some people."""
 
 
 @dataclass(frozen=True)
-class Attribute:
+class Attribute(AttackResult):
     """Shares of right guesses, for people in the training data and for others.
 
     Of the `majority`'s value; from the other inputs (`imputed`); from these and the `model`; and the
@@ -236,6 +291,16 @@ class Attribute:
     model: float
     strangers: float
     spread: float
+
+    def table(self) -> Table:
+        """One row of shares."""
+        head = ("attribute", "majority", "imputed", "with the model", "of strangers", "±")
+        shares = (self.majority, self.imputed, self.model, self.strangers, self.spread)
+        return head, [(self.name, *map(percent, shares))]
+
+    def values(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return asdict(self)
 
 
 def attribute(
@@ -296,7 +361,7 @@ def attribute(
     )
 
 
-def _guess(x: Table, truth: NDArray[np.int64], asked: Table) -> NDArray[np.int64]:
+def _guess(x: Features, truth: NDArray[np.int64], asked: Features) -> NDArray[np.int64]:
     """Ridge regression on each value, in closed form."""
     mean, scale = x.mean(axis=0), x.std(axis=0) + 1e-6
     a, b = (np.hstack([(v - mean) / scale, np.ones((len(v), 1))]) for v in (x, asked))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +17,17 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accept import real, whole
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.attacks.worlds import CLIENTS, UPDATE, AttackedUnits, Presence, Rigged, Watch
+from dpacct_training.attacks.worlds import (
+    CLIENTS,
+    UPDATE,
+    AttackedUnits,
+    AttackResult,
+    Presence,
+    Rigged,
+    Table,
+    Watch,
+    percent,
+)
 from dpacct_training.keys import Keys
 from dpacct_training.models.linear import Linear
 from dpacct_training.models.model import Model
@@ -50,11 +61,10 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Inversion:
+class Inversion(AttackResult):
     """The reconstructions; without information the attacker has the `mean` image and one guess."""
 
     originals: Array
-    mean: Array
     mean_error: float
     seen: tuple[Seen, ...]
 
@@ -62,6 +72,27 @@ class Inversion:
     def alarm(self) -> bool:
         """Return whether more victims were recognised than the plan allows."""
         return any(each.least > each.bound for each in self.seen)
+
+    def table(self) -> Table:
+        """A row for each thing that was seen."""
+        head = ("seen", "error", "dB", "mean image", "picked", "at least", "proven at most")
+        guessing = percent(1.0 / len(self.originals))
+        return (*head, "guessing"), [
+            (
+                each.seen,
+                f"{each.error:.4f}",
+                f"{each.decibels:.1f}",
+                f"{self.mean_error:.4f}",
+                *map(percent, (each.picked, each.least, each.bound)),
+                guessing,
+            )
+            for each in self.seen
+        ]
+
+    def values(self) -> dict[str, Any]:
+        """Return JSON values."""
+        seen = [{k: v for k, v in vars(s).items() if k != "images"} for s in self.seen]
+        return {"seen": seen, "mean_error": self.mean_error, "alarm": self.alarm}
 
 
 def inversion(
@@ -121,7 +152,6 @@ def inversion(
             watch(len(results), len(ways))
     return Inversion(
         originals=originals,
-        mean=mean.reshape(originals.shape),
         mean_error=float(((mean - originals.reshape(images, -1)) ** 2).mean()),
         seen=tuple(results),
     )

@@ -7,7 +7,7 @@ a `Rigged` model the attacker has chosen the start, and the gradients of canarie
 
 from __future__ import annotations
 
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 import dpacct as dp
 from dpacct_training.accounts import RUN, RoundAccount
 from dpacct_training.algorithm import Array, Arrays
-from dpacct_training.engines import CHUNK, Engine, WrappedEngine
+from dpacct_training.engines import Engine
 from dpacct_training.experiment import Prepared
 from dpacct_training.keys import Keys, Stream
 from dpacct_training.models.model import Model
-from dpacct_training.noise import Meters, NoiseMeter, Vector
+from dpacct_training.noise import Meters, Vector
 from dpacct_training.plan import EACH, Plan, Records
 from dpacct_training.run import Run
-from dpacct_training.site import Host, Reply, Task
+from dpacct_training.site import Reply, Task
 
 if TYPE_CHECKING:
     from dpacct_training.local import Local
@@ -99,8 +99,6 @@ class Rigged(Model):
         return sums
 
 
-_MOST = 8_000_000
-"""Numbers of a batch of all worlds that are stacked: larger ones are slower, not quicker."""
 CLIENTS, RECORDS = "clients", "records"
 UPDATE = "update"
 """The field of the messages in which clients are loud."""
@@ -110,6 +108,34 @@ Watch = Callable[[int, int], None]
 """Told how much is over, and of how much."""
 Heard = Callable[[int, Run, Arrays, Arrays], None]
 """Told what each round of a world started from and released: (world, run, state, release)."""
+Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
+"""Head and rows of a report's table."""
+
+
+def percent(share: float) -> str:
+    """Format a share as "12.3 %"; a hundred-thousandth at the least."""
+    return f"{round(100 * share, 3):.4g} %"
+
+
+class AttackResult(ABC):
+    """The result of an attack, as a report and JSON show it."""
+
+    @property
+    def alarm(self) -> bool:
+        """Return whether it exceeds a proven bound, so that something in the chain is wrong."""
+        return False
+
+    @abstractmethod
+    def table(self) -> Table:
+        """The table of a report."""
+
+    @abstractmethod
+    def values(self) -> dict[str, Any]:
+        """Return JSON values."""
+
+    def pictures(self) -> tuple[tuple[str, str], ...]:
+        """(picture, caption) of each."""
+        return ()
 
 
 @dataclass(frozen=True)
@@ -149,6 +175,14 @@ class AttackedUnits:
         name = RUN if self.unit == CLIENTS else f"client {self.client}"
         return self.prepared.plan.accounts.get(name)
 
+    @property
+    def proven(self) -> str:
+        """The proven bound."""
+        if self.account is None:
+            return f"{self.unit}: nothing"
+        spent = self.account.spent(self.account.times)
+        return f"{self.unit}: epsilon {float(spent):.4g} at {float(self.account.delta):.2g}"
+
     def sends_models(self) -> None:
         """Raise `InvalidArgument` where clients send neither models nor whole updates of them."""
         prepared = self.prepared
@@ -171,11 +205,8 @@ class AttackedUnits:
 
         `loud`: what clients answer, where they are there, instead of training.
         """
-        if self.unit == RECORDS:
-            runs = over_records(self, present, keys, watch, heard)
-        else:
-            runs = over_clients(self, present, keys, watch, heard, loud or {})
-        return np.stack([self.prepared.algorithm.judged(run.state.server) for run in runs])
+        ended = runs(self, present, keys, watch, heard, loud or {})
+        return np.stack([self.prepared.algorithm.judged(run.state.server) for run in ended])
 
 
 def coins(worlds: int, count: int, keys: Keys) -> Presence:
@@ -184,20 +215,22 @@ def coins(worlds: int, count: int, keys: Keys) -> Presence:
     return words.astype(bool).reshape(worlds, count)
 
 
-# --- clients: one run after the other, each with some clients told what to answer
-
-
 @dataclass
-class Instead(WrappedEngine):
+class Instead(Engine):
     """`inner`, where `told` says what some clients answer as their update; None: they are not there.
 
     They bound it and add their part of the noise like everyone. Where every message is seen, a client
     that is not there is one that answers zero (zero-out adjacency).
     """
 
+    inner: Engine
     plan: Plan
     keys: Keys
     updates: Mapping[int, Vector | None]
+
+    def close(self) -> None:
+        """End what the inner engine started."""
+        self.inner.close()
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         """The inner engine's replies, and those of the clients that are told theirs."""
@@ -227,7 +260,33 @@ class Instead(WrappedEngine):
         yield Reply((client,), rows, {}, meters)
 
 
-def over_clients(
+@dataclass(frozen=True, kw_only=True)
+class Partial(Records):
+    """The mechanism of the run, by its own coins, where only some places hold a record."""
+
+    present: NDArray[np.bool_] = field(compare=False, repr=False)
+
+    def batch(self, held: int, stream: Stream) -> NDArray[np.int64]:
+        """Absent records are drawn, and contribute nothing."""
+        drawn = super().batch(held, stream)
+        return drawn[self.present[drawn]]
+
+
+def _world(
+    target: AttackedUnits, there: NDArray[np.bool_], loud: Mapping[int, Vector]
+) -> tuple[Prepared, dict[int, Vector | None]]:
+    """A run with these units, and what some clients answer: records are attacked in one client alone."""
+    prepared = target.prepared
+    if target.unit == CLIENTS:
+        return prepared, {**loud, **dict.fromkeys(np.flatnonzero(~there).tolist())}
+    record = prepared.plan.records[target.client]
+    settings = {each.name: vars(record)[each.name] for each in fields(record)}
+    records = {target.client: Partial(**settings, present=there)}
+    others = set(range(prepared.cohort.clients)) - {target.client}
+    return replace(prepared, plan=replace(prepared.plan, records=records)), dict.fromkeys(others)
+
+
+def runs(
     target: AttackedUnits,
     present: Presence,
     keys: Keys,
@@ -235,17 +294,15 @@ def over_clients(
     heard: Heard | None,
     loud: Mapping[int, Vector],
 ) -> Iterator[Run]:
-    """A run for each world, over; what clients keep for good is made once."""
-    prepared = target.prepared
-    kept = _kept_for_good(prepared, keys)
+    """A run for each world, over and checked; what clients keep for good is made once."""
+    kept = _kept_for_good(target.prepared, keys)
     for world, there in enumerate(present):
         secret = keys.derived(f"world {world}")
+        prepared, told = _world(target, there, loud)
         run = Run(prepared.algorithm, prepared.plan, prepared.setting, secret)
         run.state = replace(run.state, memory={**run.state.memory, **kept})
-        result: dict[int, Vector | None] = dict(loud)
-        result |= dict.fromkeys(np.flatnonzero(~there).tolist())
         inner = prepared.engine.start(prepared)
-        with closing(Instead(inner, prepared.plan, secret, result)) as engine:
+        with closing(Instead(inner, prepared.plan, secret, told)) as engine:
             for round in range(1, prepared.cohort.rounds + 1):
                 before = run.state.server
                 released = run.step(engine, round)
@@ -265,125 +322,3 @@ def _kept_for_good(prepared: Prepared, keys: Keys) -> dict[int, Arrays]:
     with closing(prepared.engine.start(prepared)) as engine:
         run.step(engine, 1)
     return run.state.memory
-
-
-# --- records: all worlds at once, a row each
-
-
-@dataclass(frozen=True, kw_only=True)
-class Partial(Records):
-    """The mechanism of the run, by its own coins, where only some places hold a record."""
-
-    present: NDArray[np.bool_] = field(compare=False, repr=False)
-
-    def batch(self, held: int, stream: Stream) -> NDArray[np.int64]:
-        """Absent records are drawn, and contribute nothing."""
-        drawn = super().batch(held, stream)
-        return drawn[self.present[drawn]]
-
-
-class Answered(Engine):
-    """An engine whose replies are there before it is asked; the other clients do not answer."""
-
-    def __init__(self, replies: Sequence[Reply]) -> None:
-        self.replies: Sequence[Reply] = replies
-
-    def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
-        """The stored replies."""
-        return iter(self.replies)
-
-    def close(self) -> None:
-        """Forget the stored replies."""
-        self.replies = ()
-
-
-def over_records(
-    target: AttackedUnits,
-    present: Presence,
-    keys: Keys,
-    watch: Watch | None,
-    heard: Heard | None,
-) -> Iterator[Run]:
-    """A run for each world in which the target alone answers; a step of all worlds is one program.
-
-    Each world has coins, noise, server and accounts of its own, and is checked like any run.
-    """
-    client, prepared = target.client, target.prepared
-    host = Host(prepared.algorithm, prepared.plan, prepared.setting)
-    record = prepared.plan.records[client]
-    settings = {each.name: vars(record)[each.name] for each in fields(record)}
-    records = {w: Partial(**settings, present=there) for w, there in enumerate(present)}
-    plan = replace(prepared.plan, records=records)  # the places of this plan's clients are worlds
-    runs = [
-        Run(
-            prepared.algorithm,
-            replace(prepared.plan, records={client: records[world]}),
-            prepared.setting,
-            keys.derived(f"world {world}"),
-        )
-        for world in records
-    ]
-    samples = record.rate * len(prepared.setting.federation.clients[client])
-    numbers = max(1, int(samples * math.prod(prepared.setting.model.inputs)))
-    at_once = min(CHUNK, max(1, _MOST // numbers))
-    rounds = prepared.cohort.rounds
-    for round in range(1, rounds + 1):
-        asked = [
-            world
-            for world, run in enumerate(runs)
-            if client in run.asked(run.plan.sample(round, run.keys), round)
-        ]
-        replies: dict[int, Reply] = {}
-        for first in range(0, len(asked), at_once):
-            some = asked[first : first + at_once]
-            replies |= _stacked(target, host, plan, {world: runs[world] for world in some}, round)
-        for world, run in enumerate(runs):
-            before = run.state.server
-            released = run.step(Answered([replies[world]] if world in replies else []), round)
-            if heard is not None:
-                heard(world, run, before, released)
-        if watch is not None:
-            watch(round * len(runs) // rounds, len(runs))
-    for run in runs:
-        run.check()
-    return iter(runs)
-
-
-def _stacked(
-    target: AttackedUnits, host: Host, plan: Plan, runs: Mapping[int, Run], round: int
-) -> dict[int, Reply]:
-    """Return the target's reply in each of these worlds."""
-    client, setting = target.client, target.prepared.setting
-    first = next(iter(runs.values()))
-    (task,) = first.tasks(Answered([]), round, [client])
-    site = replace(
-        host.site(replace(task, mark=plan.mark)),
-        clients=tuple(runs),
-        rows=[setting.federation.clients[client]] * len(runs),
-        plan=plan,
-        keys={world: run.keys.child(round, client) for world, run in runs.items()},
-        memory={world: dict(run.state.memory.get(client, {})) for world, run in runs.items()},
-    )
-    results = [target.prepared.algorithm.sent(run.state.server) for run in runs.values()]
-    sent = {name: np.stack([each[name] for each in results]) for name in results[0]}
-    rows = target.prepared.algorithm.client(sent, site)
-    meters = {name: _share(meter, len(runs)) for name, meter in site.meters.items()}
-    return {
-        world: Reply(
-            (client,),
-            {name: row[i : i + 1] for name, row in rows.items()},
-            {client: site.memory[world]} if site.memory.get(world) else {},
-            Meters({name: replace(meter) for name, meter in meters.items()}),
-        )
-        for i, world in enumerate(runs)
-    }
-
-
-def _share(meter: NoiseMeter, worlds: int) -> NoiseMeter:
-    """Return one world's share of a meter: all of them drew equally much."""
-    return NoiseMeter(
-        meter.bounded // worlds,
-        meter.vectors // worlds,
-        meter.numbers // worlds,
-        meter.squares / worlds,
-    )

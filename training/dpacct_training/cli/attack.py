@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from dpacct_training.attacks.sections import Result
-    from dpacct_training.attacks.worlds import AttackedUnits, Watch
+    from dpacct_training.attacks.worlds import AttackedUnits, AttackResult, Watch
 
 
 _COUNTER_EXAMPLE = 5
@@ -47,7 +46,6 @@ def attack(
     torch()  # without it, one sentence
     from dpacct import ReportDocument, ReportSection
     from dpacct_training.accept import one_of
-    from dpacct_training.attacks import sections
     from dpacct_training.attacks.worlds import AttackedUnits
     from dpacct_training.cli.run import change, portions
     from dpacct_training.durable import write_text
@@ -56,70 +54,59 @@ def attack(
     one_of("kind", kind, _KINDS)
     read = Experiment.read(experiment)
     values = dict(change(text) for text in changes)
-    results: dict[str, Result] = {}
-    units: dict[str, str] = {}
+    results: dict[str, AttackResult] = {}
+    head: tuple[str, ...] = ()
+    proven: list[str] = []
+    rows: list[tuple[str, ...]] = []
     for name, variant in (read.variants or {read.name: {}}).items():
         target = AttackedUnits(prepare(read.changed({**variant, **values})), settings["client"])
         with portions(quiet or as_json, name) as watch:
             results[name] = _attacked(target, kind, settings, watch)
-        units[name] = sections.proven(target)
-    head, _ = sections.rows(next(iter(results.values())))
-    table = [
-        (name, *row) if read.variants else row
-        for name, result in results.items()
-        for row in sections.rows(result)[1]
-    ]
-    document = ReportDocument(
-        title=f"Attack on {read.name}: {kind}",
-        lead="; ".join(
-            f"{name}: {unit}" if read.variants else unit for name, unit in units.items()
-        ),
-        sections=(
-            ReportSection(
-                title="What was reached",
-                head=("run", *head) if read.variants else head,
-                rows=tuple(table),
-                pictures=tuple(p for result in results.values() for p in sections.pictures(result)),
-            ),
-        ),
+        proven.append(f"{name}: {target.proven}")
+        head, found = results[name].table()
+        rows += [(name, *row) for row in found]
+    reached = ReportSection(
+        title="What was reached",
+        head=("run", *head),
+        rows=tuple(rows),
+        pictures=tuple(p for result in results.values() for p in result.pictures()),
     )
+    title = f"Attack on {read.name}: {kind}"
+    document = ReportDocument(title=title, lead="; ".join(proven), sections=(reached,))
     if out is not None:
         write_text(out / "attack.html", document.to_html())
         write_text(out / "attack.md", document.to_markdown())
     if as_json:
-        bodies = [{"run": name, **sections.values(result)} for name, result in results.items()]
-        answer: dict[str, Any] = {"schema": 1, "command": "attack", "kind": kind, "results": bodies}
+        bodies = [{"run": name, **result.values()} for name, result in results.items()]
+        answer = {"schema": 1, "command": "attack", "kind": kind, "results": bodies}
         click.echo(json.dumps(answer))
     else:
         click.echo(document.to_text())
-    beaten = [name for name, result in results.items() if sections.alarm(result)]
+    beaten = [name for name, result in results.items() if result.alarm]
     for name in beaten:
-        click.echo(
-            f"dpacct-train: the attack on {name} reaches what is proved impossible", err=True
-        )
+        message = f"the attack on {name} reaches what is proved impossible"
+        click.echo(f"dpacct-train: {message}", err=True)
     return _COUNTER_EXAMPLE if beaten else 0
 
 
-def _attacked(target: AttackedUnits, kind: str, settings: dict[str, Any], watch: Watch) -> Result:
+def _attacked(
+    target: AttackedUnits, kind: str, settings: dict[str, Any], watch: Watch
+) -> AttackResult:
     from dpacct_training.attacks.inference import attribute, membership
     from dpacct_training.attacks.inversion import inversion
 
-    keys, sure = target.prepared.keys(), settings["confidence"]
-    if kind == "inversion":
-        return inversion(target, settings["images"], keys=keys, confidence=sure, watch=watch)
+    how: dict[str, Any] = {"keys": target.prepared.keys(), "watch": watch}
     if kind == "attribute":
-        return attribute(target, settings["attribute"], keys=keys, watch=watch)
-    return membership(
-        target, kind, worlds=settings["shadows"], keys=keys, confidence=sure, watch=watch
-    )
+        return attribute(target, settings["attribute"], **how)
+    how["confidence"] = settings["confidence"]
+    if kind == "inversion":
+        return inversion(target, settings["images"], **how)
+    return membership(target, kind, worlds=settings["shadows"], **how)
 
 
 @click.command()
 @click.argument("experiment", type=click.Path(path_type=Path))
-@click.option("--canary", default="gradient", show_default=True, help="gradient or input.")
-@click.option("--design", default="one-run", show_default=True, help="one-run or two-worlds.")
 @click.option("--canaries", default=1000, show_default=True, help="Units that are canaries.")
-@click.option("--runs", default=200, show_default=True, help="Runs of two worlds together.")
 @click.option("--client", default=0, show_default=True, help="Whose records, if records it is.")
 @click.option("--confidence", default=0.95, show_default=True)
 @click.option("--set", "changes", multiple=True, help="section.key=value, as in the file.")
@@ -144,23 +131,20 @@ def audit(
     from dpacct_training.extras import torch
 
     torch()  # without it, one sentence
-    from dpacct_training.attacks.canaries import Auditing
-    from dpacct_training.attacks.canaries import audit as audited
+    from dpacct_training.attacks import canaries
     from dpacct_training.cli.run import change, portions
     from dpacct_training.durable import write_text
     from dpacct_training.experiment import Experiment, prepare
 
     changed = Experiment.read(experiment).changed(dict(change(text) for text in changes))
     with portions(quiet or as_json, changed.name) as watch:
-        result = audited(prepare(changed), Auditing(**how), watch=watch)
+        result = canaries.audit(prepare(changed), canaries.Auditing(**how), watch=watch)
     if scores is not None:
         rows = zip(result.scores.values.tolist(), result.scores.included.tolist(), strict=True)
         lines = [f"{score!r},{there:d}" for score, there in rows]
         write_text(scores, "\n".join(("score,included", *lines, "")))
-    if as_json:
-        click.echo(json.dumps({"schema": 1, "command": "audit", **result.to_dict()}))
-    else:
-        click.echo(str(result))
+    body = {"schema": 1, "command": "audit", **result.to_dict()}
+    click.echo(json.dumps(body) if as_json else str(result))
     if result.alarm:
         click.echo(f"dpacct-train: {'; '.join(result.findings)}", err=True)
     return _COUNTER_EXAMPLE if result.alarm else 0

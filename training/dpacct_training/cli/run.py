@@ -121,6 +121,7 @@ def run(
 
     torch()  # without it, one sentence, before anything is written
     from dpacct_training.accept import one_of
+    from dpacct_training.engines import FLOWER
     from dpacct_training.experiment import Experiment, engine_setting, prepare
 
     read = Experiment.read(experiment)
@@ -146,7 +147,7 @@ def run(
     watches = [log(kind, folder, folder.name) for kind in logs]
     asked, quiet = read.changed(values), quiet or as_json
     setting = engine_setting(asked)
-    if setting.messages:
+    if setting.name in FLOWER:
         from dpacct_training.engines.flower.launch import launched
 
         with live(quiet, asked.sections["privacy"].get("rounds", 1), line_of) as bar:
@@ -190,13 +191,7 @@ def complete(
     `engine`: one that was started already. `watches`: told each measurement as well.
     """
     from dpacct_training.durable import write_text
-    from dpacct_training.report import (
-        accuracy,
-        epsilon,
-        missing_answers,
-        report,
-        without_guarantee,
-    )
+    from dpacct_training.report import curves, missing_answers, report, without_guarantee
     from dpacct_training.run import Session
 
     started = Session(prepared, folder, engine=engine)
@@ -207,15 +202,17 @@ def complete(
                 each(row, rounds)
 
         result = started.finish(watch)
-    document = report(prepared, result, command)
-    written = without_guarantee(prepared, result) if document is None else document.document()
+    drawn = curves(result.rows)
+    pictures = tuple(drawn.values())
+    document = report(prepared, result, command, pictures)
+    nothing = without_guarantee(prepared, result, pictures)
+    written = nothing if document is None else document.document()
     write_text(folder / "report.md", written.to_markdown())
     write_text(folder / "report.html", written.to_html())
     if document is not None:
         write_text(folder / "report.json", document.to_json())
-    for name, chart in (("accuracy", accuracy(result.rows)), ("epsilon", epsilon(result.rows))):
-        if chart is not None:
-            write_text(folder / f"{name}.svg", chart.to_svg())
+    for name, (svg, _) in drawn.items():
+        write_text(folder / f"{name}.svg", svg)
     spent = "" if result.spent is None else f", epsilon {float(result.spent):.6g}"
     where, lost = folder / "report.html", result.state.missing
     said = f"{spent}, {missing_answers(result)}" if lost else spent

@@ -50,26 +50,6 @@ class Engine(ABC):
         """End what was started."""
 
 
-@dataclass
-class WrappedEngine(Engine):
-    """An engine around `inner`, which does the work."""
-
-    inner: Engine
-
-    @property
-    def local(self) -> bool:
-        """The inner engine's answer."""
-        return self.inner.local
-
-    def where(self, client: int) -> int:
-        """Return the inner engine's answer."""
-        return self.inner.where(client)
-
-    def close(self) -> None:
-        """End what the inner engine started."""
-        self.inner.close()
-
-
 class InProcess(Engine):
     """Answers each task at once."""
 
@@ -100,9 +80,8 @@ class Pool(Engine):
     """Any process can answer for any client."""
 
     def __init__(self, hosts: int, algorithm: Algorithm, plan: Plan, setting: Setting) -> None:
-        self._pool = ProcessPoolExecutor(
-            hosts, get_context("spawn"), _begin, (algorithm, plan, setting.for_hosts())
-        )
+        parts = (algorithm, plan, setting.for_hosts())
+        self._pool = ProcessPoolExecutor(hosts, get_context("spawn"), _begin, parts)
 
     def ask(self, tasks: Sequence[Task]) -> Iterator[Reply]:
         """Answer the tasks in the pool's processes."""
@@ -113,8 +92,9 @@ class Pool(Engine):
         self._pool.shutdown()
 
 
-_DEADLINE = 600.0
 NAMES = ("in_process", "pool", "flower", "ray")
+FLOWER = NAMES[2:]
+"""Engines whose hosts are Flower's nodes, to which messages go."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +103,7 @@ class EngineSetting(Settings):
 
     "flower": hosts are the SuperNodes of the SuperLink at `superlink` (host:port); without it one is
     started on this machine, with a SuperNode for each host, and ended with the run. "ray": hosts are
-    virtual nodes of Flower's simulation. Of both, `deadline`: seconds for a round's answers.
+    virtual nodes of Flower's simulation. Of both, `deadline`: seconds for a round's answers (600).
     `root_certificates`: a file with what the SuperLink's TLS certificate is checked by; without it nothing
     is encrypted, which only loopback allows. Raises `InvalidArgument`.
     """
@@ -131,42 +111,40 @@ class EngineSetting(Settings):
     name: str = "in_process"
     hosts: int = setting(1, whole, 1, 1024)
     superlink: str | None = None
-    deadline: float = setting(_DEADLINE, positive)
+    deadline: float | None = setting(None, positive)
     root_certificates: str | None = None
 
     def __post_init__(self) -> None:
         one_of("engine", self.name, NAMES)
         super().__post_init__()
-        if self.name == "in_process" and self.hosts != 1:
-            message = f"hosts must be 1 for the engine in_process, got {self.hosts}"
-            raise InvalidArgument(message, argument="hosts")
-        if self.deadline != _DEADLINE and not self.messages:
-            message = f"deadline must be left out for the engine {self.name}"
-            raise InvalidArgument(f"{message}, got {self.deadline:g}", argument="deadline")
-        if self.superlink is None:
-            if self.root_certificates is not None:
-                message = "root_certificates must be left out without a superlink"
-                raise InvalidArgument(message, argument="root_certificates")
-            return
-        host, colon, port = self.superlink.rpartition(":")
-        if self.name != "flower" or not (host and colon and port.isdigit()):
-            message = "superlink must be HOST:PORT, for the engine flower"
-            raise InvalidArgument(f"{message}, got {self.superlink!r}", argument="superlink")
-        if self.root_certificates is None and host not in ("127.0.0.1", "localhost", "[::1]"):
-            message = "root_certificates must be given for a SuperLink on another machine"
-            raise InvalidArgument(f"{message}, got none", argument="root_certificates")
+        for key, default, names in (
+            ("hosts", 1, NAMES[1:]),
+            ("deadline", None, FLOWER),
+            ("superlink", None, ("flower",)),
+        ):
+            if vars(self)[key] != default and self.name not in names:
+                message = f"{key} must be left out unless the engine is {' or '.join(names)}"
+                raise InvalidArgument(f"{message}, got {vars(self)[key]!r}", argument=key)
+        host, colon, port = (self.superlink or "").rpartition(":")
+        if self.superlink is not None and not (host and colon and port.isdigit()):
+            message = f"superlink must be HOST:PORT, got {self.superlink!r}"
+            raise InvalidArgument(message, argument="superlink")
+        here = host in ("127.0.0.1", "localhost", "[::1]")
+        if (self.root_certificates is None) == (not here and self.superlink is not None):
+            message = "root_certificates must be given for a SuperLink on another machine, and only"
+            raise InvalidArgument(f"{message} with a superlink", argument="root_certificates")
 
     @property
-    def messages(self) -> bool:
-        """Return whether hosts are Flower's nodes, to which messages go."""
-        return self.name in ("flower", "ray")
+    def patience(self) -> float:
+        """Seconds for a round's answers."""
+        return 600.0 if self.deadline is None else self.deadline
 
     def start(self, prepared: Prepared) -> Engine:
         """The engine, started; whoever starts it closes it. Raises `InvalidArgument`."""
         parts = (prepared.algorithm, prepared.plan, prepared.setting)
         if self.name == "pool":
             return Pool(self.hosts, *parts)
-        if self.messages:
+        if self.name in FLOWER:
             message = "engine must be in_process or pool here: its hosts cannot be seen into"
             raise InvalidArgument(f"{message}, got {self.name!r}", argument="engine")
         return InProcess(Host(*parts))

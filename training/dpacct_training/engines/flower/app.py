@@ -1,9 +1,10 @@
-"""A Flower app of an experiment: three small files, which `flwr run` and our own engine submit alike."""
+"""A Flower app of an experiment: small files that `flwr run` and our own engine submit alike."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from flwr.app import Context
@@ -44,36 +45,30 @@ clientapp = "client:app"
 [tool.flwr.app.config]
 hosts = {hosts}  # SuperNodes; each is started with its partition-id, from 0
 deadline = {deadline:.1f}  # seconds for a round's answers
-out = "{out}"  # the run's folder, on the SuperLink's machine
+out = {out}  # the run's folder, on the SuperLink's machine
 """
-_CLIENT = '''\
-"""What a SuperNode runs: its clients train, bound and hide as experiment.toml says."""
+_APP = '''\
+"""{says}"""
 
 from pathlib import Path
 
-from dpacct_training.engines.flower.app import node_app
+from dpacct_training.engines.flower.app import {kind}_app
 
-app = node_app(Path(__file__).with_name("experiment.toml"))
+app = {kind}_app(Path(__file__).with_name("experiment.toml"))
 '''
-_SERVER = '''\
-"""What the SuperLink runs: coins, ledger, noise, checkpoint and report of experiment.toml."""
-
-from pathlib import Path
-
-from dpacct_training.engines.flower.app import server_app
-
-app = server_app(Path(__file__).with_name("experiment.toml"))
-'''
+_FILES = {
+    "client": ("node", "What a SuperNode runs: its clients train as experiment.toml says."),
+    "server": ("server", "What the SuperLink runs: coins, ledger, noise and report."),
+}
 
 
 def write_app(folder: Path, experiment: Experiment, hosts: int, deadline: float, out: str) -> None:
     """The app of an experiment. Changes no file but its own four."""
     name = re.sub(r"[^a-z0-9-]+", "-", experiment.name.lower()).strip("-") or "experiment"
-    out = out.replace("\\", "\\\\").replace('"', '\\"')
-    project = _PROJECT.format(name=name, hosts=hosts, deadline=deadline, out=out)
+    project = _PROJECT.format(name=name, hosts=hosts, deadline=deadline, out=json.dumps(out))
     write_text(folder / "pyproject.toml", project)
-    write_text(folder / "client.py", _CLIENT)
-    write_text(folder / "server.py", _SERVER)
+    for file, (kind, says) in _FILES.items():
+        write_text(folder / f"{file}.py", _APP.format(kind=kind, says=says))
     write_text(folder / "experiment.toml", experiment.to_toml())
 
 
@@ -100,12 +95,16 @@ def node_app(path: Path, base: Path | None = None) -> ClientApp:
 
 
 def server_app(
-    path: Path, hosts: int = 0, deadline: float = 0.0, out: Path | None = None
+    path: Path,
+    hosts: int = 0,
+    deadline: float = 0.0,
+    out: Path | None = None,
+    watches: Sequence[Callable[..., None]] = (),
 ) -> ServerApp:
     """A ServerApp of the experiment in a file: `dpacct-train run` with Flower's own grid.
 
-    `hosts`, `deadline`, `out`: in place of those of the app's pyproject.toml. What came of it lies in the
-    folder's result.json.
+    `hosts`, `deadline`, `out`: in place of those of the app's pyproject.toml. `watches`: told each
+    measurement. The outcome lies in the folder's result.json.
     """
 
     def main(grid: Grid, context: Context) -> None:
@@ -116,8 +115,8 @@ def server_app(
         folder = out or Path(str(config["out"]))
         try:
             prepared = prepare(Experiment.read(path), SERVER, count)
-            engine = Flower(grid, count, patience)
-            result = complete(prepared, folder, quiet=True, command="flwr run .", engine=engine)
+            engine, command = Flower(grid, count, patience), "flwr run ."
+            result = complete(prepared, folder, True, command, engine=engine, watches=watches)
             outcome = {"code": result.code, "line": result.line, "values": result.values}
         except (DpacctError, OSError) as error:
             code = error.exit_code if isinstance(error, DpacctError) else 2

@@ -82,22 +82,19 @@ class Flower(Engine):
             return
         end = self._clock.monotonic() + self.deadline
         nodes = self._meet(end)
-        asked, messages, answered = [], [], 0
+        asked, messages = [], []
         for task in tasks:
             node = nodes.get(self.where(task.clients[0]))
             if node is None:
                 yield Reply(task.clients, {}, refused="no such node")
                 continue
             asked.append(task)
-            content, ttl = from_task(task), self.deadline
-            messages.append(
-                Message(content, dst_node_id=node, message_type=MessageType.TRAIN, ttl=ttl)
-            )
-        waiting = dict(enumerate(asked))
+            how: Any = {"message_type": MessageType.TRAIN, "ttl": self.deadline}
+            messages.append(Message(from_task(task), dst_node_id=node, **how))
+        waiting, answered = dict(enumerate(asked)), False
         for place, message in self._carried(messages, end):
-            task = waiting.pop(place)
-            reply = to_reply(message.content, task)
-            answered += not reply.refused
+            reply = to_reply(message.content, waiting.pop(place))
+            answered |= not reply.refused
             yield reply
         for task in waiting.values():
             yield Reply(task.clients, {}, refused="no answer")
@@ -110,13 +107,8 @@ class Flower(Engine):
 
         `Grid.send_and_receive` sleeps for seconds at a time, and loses refused messages silently.
         """
-        if not messages:
-            return
-        places = {
-            name: place
-            for place, name in enumerate(self.grid.push_messages(messages))
-            if name  # one that was not taken has no name
-        }
+        names = self.grid.push_messages(messages) if messages else []
+        places = {name: i for i, name in enumerate(names) if name}  # one not taken has no name
         nodes = [message.metadata.dst_node_id for message in messages]
         while places:
             for answer in self.grid.pull_messages(list(places)):

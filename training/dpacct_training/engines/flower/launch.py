@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing, suppress
@@ -37,89 +36,62 @@ _ENVIRONMENT = {
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 _PAUSE = 0.2
 _LINK = "dpacct"  # the name of the connection in Flower's configuration
+Watches = Sequence[Callable[..., None]]
 
 
 def launched(
-    experiment: Experiment,
-    setting: EngineSetting,
-    folder: Path,
-    watches: Sequence[Callable[..., None]] = (),
+    experiment: Experiment, setting: EngineSetting, folder: Path, watches: Watches = ()
 ) -> Outcome:
     """Run to the end on Flower's nodes. Raises `ConnectionError`, with what its result says."""
     folder.mkdir(parents=True, exist_ok=True)
-    with suppress(FileNotFoundError):
-        (folder / RESULT).unlink()
+    result = folder / RESULT
+    result.unlink(missing_ok=True)
     app = folder / "app"
-    out = str(folder.resolve())
-    write_app(app, experiment, setting.hosts, setting.deadline, out)
-    rows, over = _Rows(folder, experiment, watches), threading.Event()
-    teller = threading.Thread(target=rows.until, args=(over,), daemon=True)
-    teller.start()
-    try:
-        if setting.name == "ray":
-            _simulated(app / "experiment.toml", setting, folder)
-        else:
-            _with_commands(app, setting, folder)
-    finally:
-        over.set()
-        teller.join()
-    if not (folder / RESULT).exists():
-        message = (
-            f"the run ended without a result in {out!r}: its log is {str(folder / 'flower')!r}"
-        )
+    write_app(app, experiment, setting.hosts, setting.patience, str(folder.resolve()))
+    if setting.name == "ray":
+        _simulated((app / "experiment.toml").resolve(), setting, folder, watches)
+    else:
+        rounds = int(experiment.sections["privacy"].get("rounds", 1))
+        _with_commands(app, setting, folder, _Told(folder, rounds, watches))
+    if not result.exists():
+        message = f"the run ended without a result: its log is {str(folder / 'flower')!r}"
         raise ConnectionError(message)
-    result = json.loads((folder / RESULT).read_text(encoding="utf-8"))
-    if "error" in result:
-        raise ConnectionError(result["error"])
-    values = {**result["values"], "engine": setting.name}
-    return Outcome(int(result["code"]), result["line"], values)
+    outcome = json.loads(result.read_text(encoding="utf-8"))
+    if "error" in outcome:
+        raise ConnectionError(outcome["error"])
+    values = {**outcome["values"], "engine": setting.name}
+    return Outcome(int(outcome["code"]), outcome["line"], values)
 
 
-class _Rows:
-    """Tells the measurements that another process writes."""
+def _simulated(path: Path, setting: EngineSetting, folder: Path, watches: Watches) -> None:
+    """Virtual nodes in Ray's processes; the ServerApp is a thread of this one."""
+    library("ray", "ray")
+    os.environ |= _ENVIRONMENT
+    cores = min(setting.hosts, os.cpu_count() or 1)
+    library("flwr.simulation", "flwr").run_simulation(
+        server_app=server_app(path, setting.hosts, setting.patience, folder, watches),
+        client_app=node_app(path, folder.resolve() / "nodes"),
+        num_supernodes=setting.hosts,
+        backend_config={
+            "client_resources": {"num_cpus": 1},
+            "init_args": {"num_cpus": cores, "log_to_driver": False},
+        },
+    )
 
-    def __init__(
-        self, folder: Path, experiment: Experiment, watches: Sequence[Callable[..., None]]
-    ) -> None:
-        self.folder, self.watches = Folder(folder), watches
-        self.rounds = int(experiment.sections["privacy"].get("rounds", 1))
+
+class _Told:
+    """Tells the measurements that another process writes, when it is called."""
+
+    def __init__(self, folder: Path, rounds: int, watches: Watches) -> None:
+        self.folder, self.rounds, self.watches = Folder(folder), rounds, watches
         self.told = len(self.folder.rows())
 
-    def until(self, over: threading.Event) -> None:
-        """Tell them as they come, until the run is over."""
-        while not over.wait(_PAUSE):
-            self._tell()
-        self._tell()
-
-    def _tell(self) -> None:
+    def __call__(self) -> None:
         rows = self.folder.rows()
         for row in rows[self.told :]:
             for watch in self.watches:
                 watch(row, self.rounds)
         self.told = len(rows)
-
-
-# --- Flower's simulation
-
-
-def _simulated(path: Path, setting: EngineSetting, folder: Path) -> None:
-    """Virtual nodes in Ray's processes; the ServerApp is a thread of this one."""
-    library("ray", "ray")
-    simulation = library("flwr.simulation", "flwr")
-    os.environ |= _ENVIRONMENT
-    path = path.resolve()
-    simulation.run_simulation(
-        server_app=server_app(path, setting.hosts, setting.deadline, folder),
-        client_app=node_app(path, folder.resolve() / "nodes"),
-        num_supernodes=setting.hosts,
-        backend_config={
-            "client_resources": {"num_cpus": 1},
-            "init_args": {
-                "num_cpus": min(setting.hosts, os.cpu_count() or 1),
-                "log_to_driver": False,
-            },
-        },
-    )
 
 
 # --- Flower's commands
@@ -129,13 +101,11 @@ class Home:
     """A folder with Flower's configuration and logs; `start` is one of its commands."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.resolve()
+        self.path, self.commands = path.resolve(), Path(sys.executable).parent  # of this Python
         self.path.mkdir(parents=True, exist_ok=True)
-        commands = str(Path(sys.executable).parent)  # those of this very Python
-        words = os.pathsep.join([commands, os.environ.get("PATH", "")])
+        words = os.pathsep.join([str(self.commands), os.environ.get("PATH", "")])
         own = {**_ENVIRONMENT, "FLWR_HOME": str(self.path), "PATH": words}
         self.environment = {**os.environ, **own}
-        self.commands = Path(commands)
 
     def start(self, name: str, log: str, *words: str) -> subprocess.Popen[bytes]:
         """A process that ends with this one, however this one ends."""
@@ -158,20 +128,18 @@ class Home:
     def connection(self, address: str, root: str | None) -> None:
         """Write the connection that `flwr run` takes."""
         how = "insecure = true" if root is None else f"root-certificates = {json.dumps(root)}"
-        text = (
-            f'[superlink]\ndefault = "{_LINK}"\n[superlink.{_LINK}]\naddress = "{address}"\n{how}\n'
-        )
-        write_text(self.path / "config.toml", text)
+        text = f'default = "{_LINK}"\n[superlink.{_LINK}]\naddress = "{address}"\n{how}\n'
+        write_text(self.path / "config.toml", f"[superlink]\n{text}")
 
 
 def ended(process: subprocess.Popen[bytes]) -> None:
     """End a process that was started here."""
     process.terminate()
-    try:
+    with suppress(subprocess.TimeoutExpired):
         process.wait(timeout=10.0)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+        return
+    process.kill()
+    process.wait()
 
 
 def free_port() -> int:
@@ -191,8 +159,8 @@ def listening(address: str, deadline: float, alive: Callable[[], bool] = lambda:
             return
         except OSError as error:
             if time.monotonic() > end or not alive():
-                message = f"no SuperLink answers at {address}"
-                raise ConnectionError(f"{message}: {error}") from None
+                message = f"no SuperLink answers at {address}: {error}"
+                raise ConnectionError(message) from None
             time.sleep(_PAUSE)
 
 
@@ -213,21 +181,23 @@ def supernode(home: Home, address: str, host: int, folder: Path, *more: str) -> 
     return home.start("flower-supernode", f"node-{host}", *words, *(more or ("--insecure",)))
 
 
-def _with_commands(app: Path, setting: EngineSetting, folder: Path) -> None:
+def _with_commands(app: Path, setting: EngineSetting, folder: Path, tell: _Told) -> None:
     """Start what is missing, submit the app, and wait until it is over."""
     home = Home(folder / "flower")
     with ExitStack() as stack:
         if setting.superlink is None:
-            address = superlink(home, stack, setting.deadline)
+            address = superlink(home, stack, setting.patience)
             for host in range(setting.hosts):
                 node = supernode(home, address, host, folder / "nodes" / str(host))
                 stack.callback(ended, node)
         else:
             address = setting.superlink
-            listening(address, setting.deadline)
+            listening(address, setting.patience)
         root = setting.root_certificates
         home.connection(address, None if root is None else str(Path(root).resolve()))
         run = home.start("flwr", "run", "run", str(app), _LINK, "--stream")
         stack.callback(ended, run)
         while run.poll() is None and not (folder / RESULT).exists():
             time.sleep(_PAUSE)
+            tell()
+        tell()

@@ -5,10 +5,14 @@ Tasks and replies travel as Flower's records: named arrays and plain words, and 
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import signal
 import sqlite3
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +25,12 @@ from dpacct_training.algorithm import Arrays
 from dpacct_training.durable import secret
 from dpacct_training.extras import required
 from dpacct_training.keys import ELSEWHERE, Child, Keys
-from dpacct_training.noise import Meters, NoiseMeter
+from dpacct_training.noise import Meters
 from dpacct_training.plan import Plan
 from dpacct_training.site import Host, Reply, Task
 
 MALFORMED = (KeyError, TypeError, ValueError, IndexError, AttributeError, EOFError)
 """The errors of reading a record that another program may have written."""
-_METER = "meter "
 
 
 def packed(arrays: Arrays, **words: Any) -> RecordDict:
@@ -47,14 +50,8 @@ def unpacked(record: RecordDict) -> tuple[Arrays, Any]:
 def from_task(task: Task) -> RecordDict:
     """A task as it travels; memories stay where the clients are."""
     keys = [task.keys[client].key for client in task.clients if task.keys]
-    return packed(
-        task.sent,
-        mark=task.mark,
-        round=task.round,
-        run=task.run,
-        clients=list(task.clients),
-        keys=keys or [b""],
-    )
+    about = {"mark": task.mark, "round": task.round, "run": task.run}
+    return packed(task.sent, clients=list(task.clients), keys=keys or [b""], **about)
 
 
 def to_task(record: RecordDict, memory: Callable[[str, int, int], Arrays]) -> Task:
@@ -70,12 +67,9 @@ def to_task(record: RecordDict, memory: Callable[[str, int, int], Arrays]) -> Ta
 
 def from_reply(reply: Reply, task: Task) -> RecordDict:
     """A reply as it travels, with the digest of the question that it answers."""
-    meters = {
-        f"{_METER}{name}": [float(v) for v in vars(meter).values()]
-        for name, meter in reply.meters.items()
-    }
-    clients = list(reply.clients)
-    return packed(reply.rows, clients=clients, refused=reply.refused, digest=task.digest, **meters)
+    clients, meters = list(reply.clients), json.dumps(reply.meters.to_dict())
+    about = {"refused": reply.refused, "digest": task.digest, "meters": meters}
+    return packed(reply.rows, clients=clients, **about)
 
 
 def to_reply(record: RecordDict, task: Task) -> Reply:
@@ -86,12 +80,7 @@ def to_reply(record: RecordDict, task: Task) -> Reply:
             return Reply(task.clients, {}, refused=str(words["refused"]))
         if words["digest"] != task.digest or list(words["clients"]) != list(task.clients):
             return Reply(task.clients, {}, refused="another task's answer")
-        meters = Meters()
-        for name in words:
-            if name.startswith(_METER):
-                bounded, vectors, numbers, squares = words[name]
-                meter = NoiseMeter(int(bounded), int(vectors), int(numbers), float(squares))
-                meters[name.removeprefix(_METER)] = meter
+        meters = Meters.from_dict(json.loads(words["meters"]))
     except MALFORMED:
         return Reply(task.clients, {}, refused="not readable")
     return Reply(task.clients, {k: v for k, v in rows.items() if k}, {}, meters)
@@ -109,8 +98,8 @@ _NOTE = "INSERT OR IGNORE INTO answered (client, run, round, digest) VALUES (?, 
 _ROUNDS = "SELECT COUNT(*) FROM answered WHERE client = ?"
 _RECALL = "SELECT arrays FROM memory WHERE client = ? AND run = ? AND round < ? ORDER BY round DESC"
 _REMEMBER = "INSERT OR REPLACE INTO memory VALUES (?, ?, ?, ?)"
-_LAST = "SELECT MAX(round) FROM memory WHERE client = ? AND run = ? AND round < ?"
-_FORGET = "DELETE FROM memory WHERE client = ? AND run = ? AND round < ?"
+_FORGET = """DELETE FROM memory WHERE client = :client AND run = :run AND round <
+    (SELECT MAX(round) FROM memory WHERE client = :client AND run = :run AND round < :round)"""
 OTHER_TASK = "another task of this round was answered"
 BUDGET = "budget"
 
@@ -162,14 +151,19 @@ class Disk:
         return arrays
 
     def remember(self, task: Task, memory: dict[int, Arrays]) -> None:
-        """Store what clients keep after a round; the rounds before it stay until it is over."""
+        """Store what clients keep after a round; the round before it stays until this one is over."""
         save = required("safetensors.numpy").save
         with self._base:
             for client, arrays in memory.items():
                 content = save({k: np.ascontiguousarray(arrays[k]) for k in sorted(arrays)})
                 self._base.execute(_REMEMBER, (client, task.run, task.round, content))
-                last = self._base.execute(_LAST, (client, task.run, task.round)).fetchone()
-                self._base.execute(_FORGET, (client, task.run, last[0] or 0))
+                where = {"client": client, "run": task.run, "round": task.round}
+                self._base.execute(_FORGET, where)
+
+
+def refused(why: str) -> RecordDict:
+    """The answer that says why there is none."""
+    return packed({}, clients=[-1], refused=why, digest="", meters="{}")
 
 
 class HostNode:
@@ -183,25 +177,38 @@ class HostNode:
         host.keys = key.derived(host.setting.federation.fingerprint())
 
     def answer(self, record: RecordDict) -> RecordDict:
-        """Never raises: the text of an error could tell of the data, so it stays here."""
-        try:
-            task = to_task(record, self.disk.recall)
-            reply = self._reply(task)
-            self.disk.remember(task, reply.memory)
-            return from_reply(reply, task)
-        except Exception:
-            _log.exception("a task failed")
-            return packed({}, clients=[-1], refused="failed", digest="")
+        """Answer a task of this very plan, unless the disk refuses it."""
+        task, plan = to_task(record, self.disk.recall), self.host.plan
+        why = "another plan" if task.mark != plan.mark else self.disk.refusal(task, plan)
+        reply = Reply(task.clients, {}, refused=why) if why else self.host.answer(task)
+        self.disk.remember(task, reply.memory)
+        return from_reply(reply, task)
 
-    def _reply(self, task: Task) -> Reply:
-        if task.mark != self.host.plan.mark:
-            return Reply(task.clients, {}, refused="another plan")
-        refused = self.disk.refusal(task, self.host.plan)
-        return Reply(task.clients, {}, refused=refused) if refused else self.host.answer(task)
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` where the block lasts longer: a node that hangs would miss all rounds."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's; there is one wherever Flower starts a process
+        return
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"no answer within {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def client_app(begin: Callable[[Context], HostNode]) -> ClientApp:
-    """A ClientApp of one host; `begin` makes it where it is first asked, of each number once."""
+    """A ClientApp of one host; `begin` makes it where it is first asked, of each number once.
+
+    It never raises: the text of an error could tell of the data, so it stays in the node's log.
+    """
     nodes: dict[int, HostNode] = {}
 
     def node(context: Context) -> HostNode:
@@ -214,22 +221,23 @@ def client_app(begin: Callable[[Context], HostNode]) -> ClientApp:
         """Tell the host's number, its key's public name, and whether it can take part."""
         number, name, unfit = int(context.node_config["partition-id"]), "", ""
         try:
-            name = node(context).name
-        except InvalidArgument as error:  # told by its argument: a sentence could tell of the data
-            _log.exception("a node cannot take part")
-            unfit = error.argument or "settings"
-        except Exception:
+            with _within(message.metadata.ttl):
+                name = node(context).name
+        except Exception as error:
             _log.exception("a node cannot take part")
             unfit = "settings"
+            if isinstance(error, InvalidArgument) and error.argument:
+                unfit = error.argument  # not its sentence
         told = ConfigRecord({"host": number, "key": name, "unfit": unfit})
         return Message(RecordDict({"who": told}), reply_to=message)
 
     def train(message: Message, context: Context) -> Message:
         try:
-            answer = node(context).answer(message.content)
+            with _within(message.metadata.ttl):
+                answer = node(context).answer(message.content)
         except Exception:
-            _log.exception("a node failed")
-            answer = packed({}, clients=[-1], refused="failed", digest="")
+            _log.exception("a task failed")
+            answer = refused("failed")
         return Message(answer, reply_to=message)
 
     app = ClientApp()

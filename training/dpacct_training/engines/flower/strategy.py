@@ -18,20 +18,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from flwr.app import (
-    Array,
-    ArrayRecord,
-    ConfigRecord,
-    Message,
-    MessageType,
-    MetricRecord,
-    RecordDict,
-)
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
 from flwr.serverapp import Grid
 from flwr.serverapp.strategy import Strategy
 
 from dpacct import InvalidArgument
-from dpacct_training.accept import one_of
 from dpacct_training.accounts import RUN
 from dpacct_training.algorithm import Algorithm, Setting
 from dpacct_training.algorithms.averages import AdaptiveClip, DPFedAvg
@@ -47,6 +38,7 @@ from dpacct_training.run import Run
 from dpacct_training.site import Reply, Task
 
 _log = logging.getLogger(__name__)
+_ARRAYS, _CONFIG = "arrays", "config"  # names of the records, as Flower's own strategies have them
 
 
 @dataclass(frozen=True)
@@ -104,10 +96,9 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
     then follows (Andrew et al. 2021); the count that this takes is paid with the rest. Protected is a
     node with all that it holds, from whoever sees the arrays. After `rounds` rounds nobody is asked
     and nothing released. `folder` has ledger, checkpoint and key: begun anew there, a run goes on.
-    A round that nobody answers ends the run, before anything is charged, unless `unanswered` is
-    "release": then pure noise is released, at full price. Metrics tell how many answers are `missing`.
-    Clients' metrics and evaluations are in no account, so none are asked for: use `evaluate_fn`.
-    Raises `InvalidArgument`, `ConnectionError`.
+    A round that nobody answers ends the run, before anything is charged. Metrics tell how many answers
+    are `missing`. `wait`: seconds for the nodes to come. Clients' metrics and evaluations are in no
+    account, so none are asked for: use `evaluate_fn`. Raises `InvalidArgument`, `ConnectionError`.
     """
 
     def __init__(
@@ -123,12 +114,8 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
         quantile: float | None = None,
         seed: int | None = None,
         wait: float = 600.0,
-        unanswered: str = "stop",
-        arrays: str = "arrays",
-        config: str = "config",
         clock: Any = time,
     ) -> None:
-        self.unanswered = one_of("unanswered", unanswered, ("stop", "release"))
         self.cohort = Cohort(
             clients=clients,
             rate=Fraction(str(rate)),
@@ -137,12 +124,11 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
             epsilon=epsilon,
             delta=Fraction(str(delta)),
         )
-        self.folder, self.wait = Path(folder), wait
+        self.folder, self.wait, self._clock = Path(folder), wait, clock
         self.keys = Keys.fresh() if seed is None else Keys.from_seed(seed)
         self.algorithm: Algorithm = DPFedAvg(Local())
         if quantile is not None:
             self.algorithm = AdaptiveClip(Local(), quantile=quantile)
-        self._names, self._clock = (arrays, config), clock
         self._run: Run | None = None
         self._nodes: list[int] = []
         self._like: list[tuple[str, Any]] = []  # names, shapes and types of the app's arrays
@@ -157,15 +143,10 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
         if wrong:
             message = f"arrays must hold floating-point numbers, got others in {wrong[0]!r}"
             raise InvalidArgument(message, argument="arrays")
-        start = np.concatenate([array.ravel().astype(np.float64) for _, array in self._like])
-        everyone = np.arange(self.cohort.clients)
-        dataset = Dataset("elsewhere", np.zeros((len(everyone), 1)), everyone * 0, 2)
-        held = tuple(everyone[:, None])
-        federation = Federation(
-            dataset, held, dataset.part(everyone[:0]), dataset.part(everyone[:0])
-        )
-        model = _Weights((start.size,), 1, values=start)
-        setting = Setting(model, federation, rate=self.cohort.rate)
+        start, clients = self._joined([array for _, array in self._like]), self.cohort.clients
+        here = Dataset("elsewhere", np.zeros((0, 1)), np.zeros(0, np.int64), 2)
+        federation = Federation(here, (here.y,) * clients, here, here, sizes=(1,) * clients)
+        setting = Setting(_Weights((start.size,), 1, values=start), federation, self.cohort.rate)
         plan = self.algorithm.plan(self.cohort, setting)
         shapes = [(name, array.shape, str(array.dtype)) for name, array in self._like]
         mark = json.dumps([plan.mark, shapes])
@@ -182,10 +163,8 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
         end, clients = self._clock.monotonic() + self.wait, self.cohort.clients
         while len(present := sorted(grid.get_node_ids())) < clients:
             if self._clock.monotonic() > end:
-                message = (
-                    f"{clients} nodes were awaited for {self.wait:g} s, and {len(present)} came"
-                )
-                raise ConnectionError(message)
+                message = f"{clients} nodes were awaited for {self.wait:g} s"
+                raise ConnectionError(f"{message}, and {len(present)} came")
             self._clock.sleep(1.0)
         if len(present) > clients:
             message = f"clients must be the number of nodes, {len(present)}, got {clients}"
@@ -193,12 +172,15 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
         write_text(path, json.dumps(present))
         return present
 
+    def _joined(self, arrays: Iterable[Any]) -> Any:
+        return np.concatenate([array.ravel().astype(np.float64) for array in arrays])
+
     def _vector(self, record: ArrayRecord) -> Any:
         """The arrays as one vector. Raises one of `MALFORMED` where they are others than the app's."""
         parts = [(record[name].numpy(), like) for name, like in self._like]
         if any(a.shape != b.shape or a.dtype != b.dtype for a, b in parts):
             raise ValueError("other arrays than were sent")
-        return np.concatenate([array.ravel().astype(np.float64) for array, _ in parts])
+        return self._joined(array for array, _ in parts)
 
     def _record(self, run: Run) -> ArrayRecord:
         """The state's weights, in the app's shapes and types."""
@@ -222,17 +204,13 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
         if round > self.cohort.rounds:
             _log.warning("the budget is spent: nobody is asked, and nothing more is released")
             return []
-        sample, present = run.plan.sample(round, run.keys).clients, set(grid.get_node_ids())
-        self._sampled = len(sample)
-        self._asked = {
-            self._nodes[client]: int(client) for client in sample if self._nodes[client] in present
-        }
+        sample, present = run.plan.sample(round, run.keys), set(grid.get_node_ids())
+        nodes = {self._nodes[client]: int(client) for client in sample}
+        self._sampled = len(nodes)
+        self._asked = {node: client for node, client in nodes.items() if node in present}
         said = ConfigRecord({**config, "server-round": round})
-        content = RecordDict({self._names[0]: self._record(run), self._names[1]: said})
-        return [
-            Message(content, dst_node_id=node, message_type=MessageType.TRAIN)
-            for node in self._asked
-        ]
+        content = RecordDict({_ARRAYS: self._record(run), _CONFIG: said})
+        return [Message(content, dst_node_id=node, message_type="train") for node in self._asked]
 
     def aggregate_train(
         self, server_round: int, replies: Iterable[Message]
@@ -247,42 +225,31 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
             if client is None or reply.has_error():
                 continue
             try:
-                row = self._vector(reply.content[self._names[0]]) - sent
+                row = self._vector(reply.content[_ARRAYS]) - sent
             except MALFORMED:
                 continue  # missing, as if it had not answered
             if np.isfinite(row).all():
                 rows[client] = row
-        self._check_answered(run.state.round + 1, len(rows))
+        missing = self._sampled - len(rows)
+        if missing:
+            round = run.state.round + 1
+            _log.warning("round %d: %d of %d answers are missing", round, missing, self._sampled)
+            if not rows:  # where no coin fell, a round is like any other
+                message = f"none of the {missing} nodes of round {round} gave an answer"
+                why = "nothing was charged or released, and the same command goes on from there"
+                raise ConnectionError(f"{message} that can be read: {why}")
         mechanisms = run.algorithm.mechanisms(run.plan, run.state.server)
         clip = mechanisms["update"].clip
         with run.accounts:
             run.step(_Answers(rows, clip if "short" in mechanisms else None), run.state.round + 1)
             assert run.folder is not None
             run.folder.save(run.state)  # before anybody sees it
-        missing = self._sampled - len(rows)
         if run.state.round == self.cohort.rounds:
             run.check()
             run.folder.forget_key()
-            lost = sum(run.state.missing.values())
-            if lost:
-                asked = lost + sum(run.state.sizes)
-                _log.warning("the run is over: %d of %d answers are missing", lost, asked)
         epsilon = float(run.plan.accounts[RUN].spent(run.state.round))
         told = {"epsilon": epsilon, "clip": clip, "missing": missing}
         return self._record(run), MetricRecord(told)
-
-    def _check_answered(self, round: int, answers: int) -> None:
-        """Raise `ConnectionError` where nobody answered, unless noise alone is to be released."""
-        missing = self._sampled - answers
-        if missing:
-            _log.warning("round %d: %d of %d answers are missing", round, missing, self._sampled)
-        if answers or not self._sampled:  # where no coin fell, a round is like any other
-            return
-        message = f"none of the {missing} nodes of round {round} gave an answer that can be read"
-        if self.unanswered == "stop":
-            why = "nothing was charged or released, and the same command goes on from there"
-            raise ConnectionError(f"{message}: {why}")
-        _log.warning("%s: noise alone is released, at full price", message)
 
     def configure_evaluate(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -298,8 +265,4 @@ class Private(Strategy):  # type: ignore[misc]  # Flower's types are not read by
 
     def summary(self) -> None:
         """Log what is promised."""
-        cohort = self.cohort
-        _log.info(
-            "epsilon %s at delta %s after %d rounds, each of %d nodes asked with chance %s",
-            *(cohort.epsilon, cohort.delta, cohort.rounds, cohort.clients, cohort.rate),
-        )
+        _log.info("%s", self.cohort)
