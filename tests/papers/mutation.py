@@ -147,11 +147,11 @@ def page(errors: list[tuple[Statement, str, bool, bool]]) -> str:
 
 HEAD = f"""# Planted errors
 
-In each formula that may be used and has an oracle up to three errors are planted: five per cent, on the
-unsafe side; a changed sign; an index or constant of its own function off by one, drawn with a seed. Those count
-that make some answer unsafe: an upper bound smaller, a lower bound larger, an exact value different. One is
-found by a stored number (the page's reference values), or by the statement's property test ({DRAWS} points
-against its oracle; tests/papers/test_search.py).
+In each formula that may be used and has an oracle up to three errors are planted: five per cent, on
+the unsafe side; a changed sign; an index or constant of its own function off by one, drawn with a
+seed. Those count that make some answer unsafe: an upper bound smaller, a lower bound larger, an
+exact value different. One is found by a stored number (the page's reference values), or by the
+statement's property test ({DRAWS} points against its oracle; tests/papers/test_search.py).
 
 | paper | formulas | unsafe errors | found by a stored number | by the property test | by either |
 |---|---|---|---|---|---|
