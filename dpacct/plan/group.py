@@ -177,6 +177,8 @@ class Group(Profiled, kind="group"):
             value = math.exp(self._log_delta(float(at), word))
         else:
             value = self._crossing(ln(at), word)
+            if value == math.inf:
+                return None
         return Answer(
             quantity=quantity,
             value=value,
@@ -192,7 +194,7 @@ class Group(Profiled, kind="group"):
         )
 
     def _crossing(self, log_target: float, adjacency: Adjacency) -> float:
-        """The least epsilon at which the bound is down at the target: it may rise again beyond."""
+        """The least epsilon at which the bound is down at the target: it may rise again beyond. Or inf."""
 
         def read(epsilon: float) -> tuple[float, float]:
             value, (before, at) = self._log_delta(epsilon, adjacency), last[-1]
@@ -204,8 +206,7 @@ class Group(Profiled, kind="group"):
         while last[-1][0] > log_target:
             low, high, step = high, high + step, 1.3 * step
             if high > 600.0 * self.size:
-                message = f"no epsilon gives the group of {self.size} this delta by its profile"
-                raise Unsupported(message, argument="delta")
+                return math.inf
             read(high)
         return roots.decreasing(read, log_target, low, high) * (1.0 + 1e-9)
 

@@ -255,7 +255,10 @@ def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
     """Return whether a cheap bound shows delta(epsilon) < e^log_target."""
     if direction.log_kept < 0.0 or not math.isfinite(epsilon) or log_target == -math.inf:
         return False
-    return bracket.surely_below(sources(direction), epsilon, log_target)
+    try:
+        return bracket.surely_below(sources(direction), epsilon, log_target)
+    except Overspent:
+        return False
 
 
 def narrowed(finding: Finding, plan: Composition, question: RouteQuestion) -> Finding:

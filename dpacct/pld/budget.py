@@ -148,6 +148,6 @@ def evaluated(functions: int) -> None:
 def _charge(seconds: float) -> None:
     meter = _METER.get()
     if meter is not None:
-        meter.spent += seconds
-        if meter.spent > meter.most:
+        if meter.spent + seconds > meter.most:  # announced, and not done
             raise Overspent
+        meter.spent += seconds

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from flint import arb, ctx
 
 from dpacct.pld.loss import LossDistribution
-from dpacct.pld.operators import Exchanged, Operator, Reversed
+from dpacct.pld.operators import Chain, Exchanged, Operator, Reversed
 
 from .balls import ball, demand
 from .operated import BALLS, OperatedBranch
@@ -110,6 +110,7 @@ class ProofBranch:
     weight: Weight
     rate: arb | None = None
     favoured: bool = True
+    chain: ClassVar[Chain] = ()
 
     @property
     def share(self) -> arb:

@@ -249,6 +249,8 @@ def _nodes(
     except NotCertified:
         if not isinstance(lonely, ProofMoments) or not lonely.law.atoms:
             raise
+        if any(branch.chain for branch in lonely.law.branches):
+            raise  # the variation of a density is known for plain ones alone
     draws = steps[0][1]
     v, atoms, whole = (float(x) for x in (lonely.variation(), lonely.atoms_at_c(), lonely.at_c))
     count = 8.0

@@ -109,7 +109,7 @@ def test_a_meter_stops_what_costs_more_than_it_may() -> None:
     plan = dp.Laplace(b=20) * 100
     with pytest.raises(Overspent), metered(1e-3) as work:
         plan.profile([0.1, 1.0])
-    assert work.spent > 1e-3
+    assert work.spent <= 1e-3
     assert 0.0 < plan.profile([1.0])[0] < 1.0  # and nothing is counted any more
 
 
@@ -153,4 +153,4 @@ def test_a_block_within_a_limited_one_ends_with_it() -> None:
     with pytest.raises(Overspent), metered(1.0) as work, metered():
         assert remaining() == 1.0
         rounded(10**9)
-    assert work.spent > 1.0 and remaining() == math.inf
+    assert work.spent == 0.0 and remaining() == math.inf

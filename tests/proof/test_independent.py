@@ -131,6 +131,6 @@ def test_wrong_input_is_a_sentence(tmp_path: Path) -> None:
 def test_every_point_of_the_outer_integral_is_told_with_the_most_that_there_are() -> None:
     """From both follows how long it may take: minutes for a low sampling rate."""
     told: list[int] = []
-    contents = dp.certificate(dp.Poisson("0.1")(dp.Gaussian(sigma=2)), delta="1e-5").contents
+    contents = dp.certificate(dp.Poisson("0.5")(dp.Gaussian(sigma=2)) * 100, delta="1e-5").contents
     assert all(fine for _, fine in check(contents, independent=True, tell=told.append))
     assert len(told) > 10 and set(told) == {len(contents["claims"]) * MOST_POINTS}

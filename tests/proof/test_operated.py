@@ -151,3 +151,11 @@ def test_a_proof_carries_another_operator(tmp_path: Path, steps: int) -> None:
         truth = known.enclose(epsilon, 1e-10)
         assert ours.lower <= truth.upper and truth.lower <= ours.upper
         assert ours.relative_width <= 1e-9
+
+
+def test_atoms_are_left_in_a_law_that_is_exchanged() -> None:
+    """No total variation is known of its density, so too few nodes must end in a bracket, not in a crash."""
+    plan = dp.Poisson("0.1342")(dp.Laplace(b="3.918")) * 20
+    answer = plan.epsilon("2.366e-9", adjacency="replace-one")
+    bracket = plan.epsilon("2.366e-9", adjacency="replace-one", method="bracket")
+    assert answer.lower <= bracket.upper and bracket.lower <= answer.upper

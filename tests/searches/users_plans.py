@@ -191,6 +191,8 @@ def judged(n: int, other: Other, extreme: bool, method: str) -> dict[str, Any]:
         return row | {"verdict": "hangs"}
     except DpacctError as error:
         return row | {"verdict": "refused", "error": str(error)[:120]}
+    except Exception as error:  # whatever it is, it is what the search looks for
+        return row | {"verdict": "crashed", "error": repr(error)[:200]}
     row["seconds"] = round(time.process_time() - started, 4)
     row |= {"ends": [answer.lower, answer.upper], "strength": str(answer.strength)}
     theirs = other(case)

@@ -27,6 +27,7 @@ WIDTH = 2e-5
 _NESTED = (
     5e-5  # that of plans which are used as one step: their laws are composed on a lattice first
 )
+_NESTED_CURVE = 2e-3
 # log delta from which on nothing is known but that it is at most this
 _NOTHING = math.log(1e-30)
 # of a target beside a mass at infinity, what a difference of both is off by
@@ -119,7 +120,9 @@ class CurveEnds:
     """Upper ends of log delta at many epsilons: few pairs of contours, each read where it is sharp."""
 
     def __init__(self, sources: Sources, width: float = 1e-4) -> None:
-        self._sources, self._width = sources, width
+        # a law of a law is cut again for every width: a curve of them is read more coarsely
+        coarse = any(source.bracketed for source, _ in sources)
+        self._sources, self._width = sources, max(width, _NESTED_CURVE) if coarse else width
         self._listed = _listed(sources)
 
     def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:

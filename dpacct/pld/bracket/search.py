@@ -58,7 +58,7 @@ def towards(log_delta: float) -> Iterator[None]:
 
 
 def _enough(low: float, high: float) -> float:
-    """How wide a bracket of log delta may be because the target lies outside it."""
+    """Return how wide a bracket of log delta may be because the target lies outside it."""
     distance = max(low - _TARGET.get(), _TARGET.get() - high)
     return _DISTANT * distance if distance > 0.0 else 0.0
 
@@ -238,25 +238,16 @@ class DirectionSearch:
             gaps = [gap * more for gap in gaps]
         return gaps
 
-    def _refine(self, lines: tuple[Line, Line], gaps: Sequence[float], goal: float) -> bool:
-        """Cut anew so that the gap is the goal; N ~ (gap N^2)^(1/3) has the least sum of counts.
-
-        False where that costs more than this question may: the laws stay as they are.
-        """
+    def _refine(self, lines: tuple[Line, Line], gaps: Sequence[float], goal: float) -> None:
+        """Cut anew so that the gap is the goal; N ~ (gap N^2)^(1/3) has the least sum of counts."""
         counts = [max(x.size - 1, 1) for x in self.edges]
         costs = [
             max(gap * n * n, 1e-30) ** (1.0 / 3.0) for gap, n in zip(gaps, counts, strict=True)
         ]
         scale = math.sqrt(sum(costs) / max(0.4 * goal, 1e-13)) if costs else 1.0
         wanted = [int(min(max(scale * cost, _FEWEST), _MOST)) for cost in costs]
-        try:
-            with metered(_KEPT * remaining()):
-                edges = self._edges(self.edges, lines[0].total.laws, wanted)
-                cells = [self._cut(k, x) for k, x in enumerate(edges)]
-        except Overspent:
-            return False
-        self.edges, self._cells = edges, cells
-        return True
+        self.edges = self._edges(self.edges, lines[0].total.laws, wanted)
+        self._cells = [self._cut(k, x) for k, x in enumerate(self.edges)]
 
     def _restart(self) -> None:
         self.edges = list(self.first)
@@ -264,10 +255,10 @@ class DirectionSearch:
         self._local, self._v = None, 0.0
         self._room = remaining()
 
-    @property
-    def spent(self) -> bool:
-        """Return whether half of what was left when this question began is used up."""
-        return remaining() < _KEPT * self._room
+    def _share(self) -> metered:
+        """A limit for one round: half of what was left when this question began stays for others."""
+        most = remaining() - _KEPT * self._room if self._room < math.inf else math.inf
+        return metered(max(most, 0.0))
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -353,11 +344,10 @@ class DirectionSearch:
         for turn, aim in enumerate(plan):
             size = max(epsilon - floor, 1e-12)
             self._steepest = 10.0 / (aim * size)
-            if high < math.inf and self.spent:
-                break
             try:
-                lines = self._lines(epsilon, log_delta, partial(mul, aim * size))
-            except Expensive:
+                with self._share():
+                    lines = self._lines(epsilon, log_delta, partial(mul, aim * size))
+            except (Expensive, Overspent):
                 if high == math.inf:
                     return floor, most
                 break
@@ -376,7 +366,10 @@ class DirectionSearch:
             gaps = self._gaps(lines, epsilon, log_delta)
             following = plan[turn + 1] if turn + 1 < len(plan) else width
             goal = lines[0].local(epsilon)[0] * following * max(epsilon - floor, 1e-12)
-            if not self._refine(lines, gaps, goal):
+            try:
+                with self._share():
+                    self._refine(lines, gaps, goal)
+            except Overspent:
                 break
         return min(low, high), high
 
@@ -393,11 +386,10 @@ class DirectionSearch:
         pair = None
         plan = (*_COARSE_DELTA, *(share * width for share in _FINER))
         for turn, aim in enumerate(plan):
-            if pair is not None and self.spent:
-                break
             try:
-                lines = self._lines(epsilon, log_delta, partial(_same, aim))
-            except Expensive:
+                with self._share():
+                    lines = self._lines(epsilon, log_delta, partial(_same, aim))
+            except (Expensive, Overspent):
                 break
             pair = lines
             high, low = (
@@ -410,7 +402,10 @@ class DirectionSearch:
             log_delta = max(low, high - 2.3)
             gaps = self._gaps(lines, epsilon, log_delta)
             following = plan[turn + 1] if turn + 1 < len(plan) else width
-            if not self._refine(lines, gaps, max(following, 0.5 * enough)):
+            try:
+                with self._share():
+                    self._refine(lines, gaps, max(following, 0.5 * enough))
+            except Overspent:
                 break
         return min(low, high), high, pair
 
