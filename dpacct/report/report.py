@@ -176,7 +176,10 @@ class Report:
 
     def document(self) -> ReportDocument:
         """The report as sections, for text, Markdown, HTML and LaTeX."""
-        drawn = [_pictures(self)] if self.risks else []
+        return self._document(pictures=True)
+
+    def _document(self, *, pictures: bool) -> ReportDocument:
+        drawn = [_pictures(self)] if pictures and self.risks else []
         name, wrong = self.about.name, len(self.violated)
         return ReportDocument(
             title=f"Privacy report: {name}" if name else "Privacy report",
@@ -221,15 +224,15 @@ class Report:
 
     def to_text(self) -> str:
         """Plain text of 100 columns."""
-        return self.document().to_text()
+        return self._document(pictures=False).to_text()
 
     def to_markdown(self) -> str:
         """Markdown, tables as GitHub knows them."""
-        return self.document().to_markdown()
+        return self._document(pictures=False).to_markdown()
 
     def to_latex(self) -> str:
         """A LaTeX document that cites, for a paper."""
-        return self.document().to_latex()
+        return self._document(pictures=False).to_latex()
 
     def to_html(self) -> str:
         """One HTML page that needs nothing else: no network, no script."""

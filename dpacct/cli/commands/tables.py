@@ -37,16 +37,16 @@ def main(line: CommandLine) -> Result:
     from dpacct.papers.tables import cells
 
     truth = line.has("truth")
-    rows = [
-        _row(cell, cell.computed(), cell.exact() if truth else None)
-        for cell in cells(line.get("path"))
-    ]
+    chosen = list(cells(line.get("path")))
+    rows = [_row(cell, cell.computed(), cell.exact() if truth else None) for cell in chosen]
 
     def lines() -> list[str]:
         notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
         matched, plural = sum(row["matches_printed"] for row in rows), "s" if len(rows) != 1 else ""
         return [
-            *aligned(HEADER, [_cells(row, notes) for row in rows], indent=0),
+            *aligned(
+                HEADER, [_cells(*each, notes) for each in zip(chosen, rows, strict=True)], indent=0
+            ),
             "",
             f"{matched} of {len(rows)} number{plural} come out as printed",
             *(f"note {index}: {text}" for index, text in enumerate(notes, 1)),
@@ -71,13 +71,13 @@ def _row(cell: Cell, computed: float, exact: tuple[float, float] | None) -> dict
     }
 
 
-def _cells(row: dict[str, Any], notes: list[str]) -> tuple[str, ...]:
-    """The row as text; its note by number."""
+def _cells(cell: Cell, row: dict[str, Any], notes: list[str]) -> tuple[str, ...]:
+    """The row as text, the printed number to its last digit; its note by number."""
     exact = ""
     if row["exact"] is not None:
         low, high = row["exact"].values()
         exact = f"{low:.6g}" if high - low <= 1e-6 * high else f"[{down(low, 5)}, {up(high, 5)}]"
-    said = [str(row[name]) for name in ("paper", "table", "cell", "quantity", "printed")]
+    said = [cell.paper, cell.table, cell.cell, cell.quantity, cell.printed]
     matches, note = "yes" if row["matches_printed"] else "NO", row["note"]
     number = str(notes.index(note) + 1) if note else ""
     return (*said, f"{row['computed']:.6g}", matches, exact, number)

@@ -133,8 +133,16 @@ _ORDERS = [1.0 + tenth / 10.0 for tenth in range(1, 100)] + [float(n) for n in r
 
 def poisson(multiplier: float, tau: float, steps: int, delta: float) -> float:
     """Epsilon by the exact Renyi divergence of the sampled Gaussian, sensitivity G."""
-    costs = ((a, steps * sampled_renyi.any_order(a, tau, multiplier)) for a in _ORDERS)
-    return min(lemma1(order, cost, delta) for order, cost in costs)
+
+    def epsilon(place: int) -> float:
+        order = _ORDERS[place]
+        return lemma1(order, steps * sampled_renyi.any_order(order, tau, multiplier), delta)
+
+    low, high = 0, len(_ORDERS) - 1  # it falls, then rises: halving finds the lowest
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if epsilon(middle) < epsilon(middle + 1) else (middle + 1, high)
+    return epsilon(low)
 
 
 def theorem2_least_epsilon(delta: float, tau: float, steps: int) -> float:
