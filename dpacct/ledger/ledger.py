@@ -11,12 +11,12 @@ import json
 import os
 import uuid
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, ParamSpec, Self, TypeVar
+from typing import Any, Final, Self
 
 from dpacct.answer import Answer
 from dpacct.declare.number import shown
@@ -28,10 +28,6 @@ from dpacct.ledger.rules import NOTHING, BudgetRule, Charges, Terms, read
 from dpacct.ledger.store import Entry, JournalMode, News, Store, plan_id
 from dpacct.plan.node import Node, from_dict
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
-
-P = ParamSpec("P")
-T = TypeVar("T")
-_LOOP = 3  # equal releases in a row that look like a loop
 
 
 class _Unsaid:
@@ -57,9 +53,8 @@ class Ledger(LedgerQuestions):
 
     A release is counted, durably, *before* its noise is drawn: after a crash each intent counts as
     spent. `budget` is (epsilon, delta), needed where the file is new; (None, delta), or None, limits
-    nothing. By default parameters may depend on earlier outputs, and a privacy filter decides; it is
-    tighter for runs like `expecting`. With `plan` the releases are drawn from a plan declared now, and
-    its exact composition has to fit.
+    nothing. By default parameters may depend on earlier outputs, and a privacy filter decides. With `plan`
+    the releases are drawn from a plan declared now, and its exact composition has to fit.
 
     One file may hold many accounts, each protecting somebody else: `open` gives them budgets, `release`
     charges all that it names with one entry. The file is SQLite, mode 0600; `journal_mode="DELETE"` is for
@@ -83,7 +78,6 @@ class Ledger(LedgerQuestions):
         *,
         budget: object = _UNSAID,
         plan: Node | None = None,
-        expecting: Node | None = None,
         adjacency: Adjacency | str | None = None,
         unit: Unit | str | None = None,
         timeout: float = 60.0,
@@ -91,7 +85,7 @@ class Ledger(LedgerQuestions):
         journal_mode: JournalMode = "WAL",
     ) -> None:
         said = budget is not _UNSAID
-        terms = Terms(budget if said else None, plan, expecting, adjacency, unit)
+        terms = Terms(budget if said else None, plan, adjacency, unit)
 
         def first() -> Entry:
             accounts, plans = _opening(terms.rule(), [RUN])
@@ -105,7 +99,6 @@ class Ledger(LedgerQuestions):
         self._forget()
         self._ended: dict[int, str] = {}
         self._warned: set[str] = set()
-        self._last: tuple[Node | None, int] = (None, 0)
         self._state = lambda: self._of(RUN)
         try:
             terms.agrees(self._state().rule, asked=said)
@@ -194,8 +187,8 @@ class Ledger(LedgerQuestions):
 
     def _rule(self, text: str) -> BudgetRule:
         fields = json.loads(text)
-        for key in {"plan", "expecting"} & fields.keys():
-            fields[key] = self._nodes[fields[key]].to_dict()
+        if "plan" in fields:
+            fields["plan"] = self._nodes[fields["plan"]].to_dict()
         return read(fields)
 
     def _of(self, name: str) -> State:
@@ -303,7 +296,6 @@ class Ledger(LedgerQuestions):
         *,
         budget: object,
         plan: Node | None = None,
-        expecting: Node | None = None,
         adjacency: Adjacency | str | None = None,
         unit: Unit | str | None = None,
     ) -> None:
@@ -316,7 +308,7 @@ class Ledger(LedgerQuestions):
         if isinstance(names, str) or not all(map(_is_name, names)):
             message = f"names must be a list of texts, got {shown(names)}"
             raise InvalidArgument(message, argument="names")
-        terms = Terms(budget, plan, expecting, adjacency, unit)
+        terms = Terms(budget, plan, adjacency, unit)
         with self._session(write=True):
             exist = set(self.accounts)
             fresh = [name for name in dict.fromkeys(names) if name not in exist]
@@ -365,7 +357,7 @@ class Ledger(LedgerQuestions):
             fields = {"label": label, "named": named, "spend": spend}
             n = self._append("intent", plans=list(dict.fromkeys(fresh)), **fields)
         if not named:
-            self._warn(charges[RUN])
+            self._warn()
         return Receipt(n, plan)
 
     def _repeated(self, charges: dict[str, Node], label: str, replay: bool) -> int | None:
@@ -407,23 +399,13 @@ class Ledger(LedgerQuestions):
         """Return, for each intent by its number, the plans that it charged by account."""
         return {entry["n"]: self._charges_of(entry) for entry in self.intents}
 
-    def _warn(self, plan: Node) -> None:
-        """Once each: that a check was violated; that a loop ends far below what a declared plan allows."""
-        messages = [
-            f"this ledger continues to count, but {check.text!r} was found violated: what it counts does"
-            " not bound what is released"
-            for check in self.checks()
-            if check.status is AssumptionStatus.VIOLATED
-        ]
-        last, streak = self._last
-        self._last = plan, streak + 1 if plan == last else 1
-        state = self._of(RUN)
-        if self._last[1] == _LOOP and state.rule.name == "adaptive":
-            messages.append(state.rule.room(state.charges, plan))
-        for message in messages[:1]:
-            if message not in self._warned:
-                self._warned.add(message)
-                warnings.warn(message, stacklevel=3)
+    def _warn(self) -> None:
+        """Warn, once each, of checks that were violated."""
+        for check in self.checks():
+            if check.status is AssumptionStatus.VIOLATED and check.text not in self._warned:
+                self._warned.add(check.text)
+                message = f"this ledger continues to count, but {check.text!r} was found violated: what it"
+                warnings.warn(f"{message} counts does not bound what is released", stacklevel=3)
 
     def end(self, receipt: Receipt, outcome: str = "released") -> None:
         """Note how an intent ended, with the next entry or at closing; it stays spent either way."""
@@ -452,22 +434,6 @@ class Ledger(LedgerQuestions):
             self.end(receipt, "failed")
             raise
         self.end(receipt)
-
-    def charged(self, plan: Node, *, label: str = "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-        """Decorate a function that releases noise: each call counts `plan` first.
-
-        Its calls raise what `spend` raises.
-        """
-
-        def decorate(function: Callable[P, T]) -> Callable[P, T]:
-            @functools.wraps(function)
-            def counted(*args: P.args, **kwargs: P.kwargs) -> T:
-                with self.release(plan, label=label or function.__name__):
-                    return function(*args, **kwargs)
-
-            return counted
-
-        return decorate
 
     # --- what ran
 
@@ -515,8 +481,7 @@ def _is_name(value: object) -> bool:
 def _opening(rule: BudgetRule, names: list[str]) -> tuple[list[tuple[str, list[str]]], list[str]]:
     """The fields of an entry that opens accounts: (their rule and names, the plans that it names)."""
     fields, plans = {"budget": rule.budget.to_dict(), **rule.to_dict()}, []
-    for key, plan in (("plan", rule.whole), ("expecting", rule.expecting)):
-        if plan is not None:
-            plans.append(plan.to_json())
-            fields[key] = plan_id(plans[-1])
+    if rule.whole is not None:
+        plans.append(rule.whole.to_json())
+        fields["plan"] = plan_id(plans[-1])
     return [(json.dumps(fields, separators=(",", ":")), names)], plans

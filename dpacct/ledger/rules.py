@@ -136,26 +136,6 @@ def fit_if_planned(budget: Budget, charges: Charges, node: Node) -> int:
     return int(most)
 
 
-def first_difference(kept: Node, asked: Node) -> tuple[str, str]:
-    """The two plans from shortly before the place where their texts part.
-
-    >>> from dpacct import Gaussian, Poisson
-    >>> step = Poisson(0.00512)(Gaussian(noise_multiplier="0.57938", clip=1))
-    >>> first_difference(step * 3920, step * 4000)
-    ('...57938, clip=1)) * 3920', '...57938, clip=1)) * 4000')
-    """
-    one, other = repr(kept), repr(asked)
-    same = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), None)
-    at = min(len(one), len(other)) if same is None else same
-    begin = 0 if at <= 24 else at - 18
-
-    def cut(text: str) -> str:
-        end = "" if len(text) <= begin + 60 else "..."
-        return f"{'...' if begin else ''}{text[begin : begin + 60]}{end}"
-
-    return cut(one), cut(other)
-
-
 class BudgetRule(ABC):
     """Decides about charges; it keeps none itself, so that equal accounts are decided once."""
 
@@ -165,7 +145,6 @@ class BudgetRule(ABC):
     why: ClassVar[Citation]
     limited: ClassVar[bool | None] = True  # whether the budget states an epsilon; None: either
     whole: Node | None = None  # the plan that was declared at the start
-    expecting: Node | None = None  # the plan that a filter is tuned for
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -293,8 +272,8 @@ class Planned(BudgetRule):
             if not planned:
                 if len(self._planned) > 1:
                     return f"{shown(leaf)} is no part of the declared plan, {shown(self.whole)}"
-                have, want = first_difference(next(iter(self._planned)), leaf)
-                return f"the declared plan has releases of {have}, got {want}"
+                have = shown(next(iter(self._planned)), 120)
+                return f"the declared plan has releases of {have}, got {shown(leaf, 120)}"
             if made + count > planned:
                 return f"{made} of the {planned} declared releases of {shown(leaf)} were made"
         left = self.steps(charges, node)
@@ -317,22 +296,15 @@ class Adaptive(BudgetRule):
     meaning = "a privacy filter: every release may depend on earlier results"
     why = FILTER_RULE
 
-    def __init__(self, budget: Budget, expecting: Node | None = None) -> None:
+    def __init__(self, budget: Budget) -> None:
         super().__init__(budget)
         assert budget.epsilon is not None
-        self.expecting = expecting
         self._filter = Filter(
             epsilon=budget.epsilon,
             delta=budget.stated_delta,
             adjacency=budget.adjacency,
             unit=budget.unit,
-            expecting=expecting,
         )
-
-    @classmethod
-    def read(cls, budget: Budget, fields: dict[str, Any]) -> BudgetRule:
-        """Read the rule and the plan that is expected."""
-        return cls(budget, from_dict(fields["expecting"]) if "expecting" in fields else None)
 
     def _tally(self, charges: Charges) -> Cost:
         """The cost of all charges, from that of those before the last one where it is known.
@@ -383,11 +355,6 @@ class Adaptive(BudgetRule):
             return f"{sentence}; {many:,} would fit had the plan been declared first (plan=)"
         return f"{sentence}; declare the plan first (plan=) and {many:,} fit"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values, with the plan that is expected."""
-        more = {} if self.expecting is None else {"expecting": self.expecting.to_dict()}
-        return {"rule": self.name, **more}
-
 
 class Unlimited(BudgetRule):
     """Nothing is refused, and nothing is guaranteed but what `spent` says of a plan fixed in advance."""
@@ -427,31 +394,22 @@ class Terms(NamedTuple):
 
     budget: Any = None
     plan: Node | None = None
-    expecting: Node | None = None
     adjacency: Adjacency | str | None = None
     unit: Unit | str | None = None
 
     def rule(self) -> BudgetRule:
         """The rule that a new account is to follow; raises `BudgetExceeded` for a plan that costs more."""
-        plan, expecting, adjacency, unit = self.plan, self.expecting, self.adjacency, self.unit
+        plan, adjacency, unit = self.plan, self.adjacency, self.unit
         if plan is not None:
             plan = Node.checked(plan)
             adjacency = adjacency or plan.facts.declared or plan.fixed_adjacency
             unit = unit or plan.facts.unit
         budget = Budget.of(self.budget, adjacency, unit)
-        if plan is not None and expecting is not None:
-            message = "a ledger takes one of plan and expecting, got both"
-            raise InvalidArgument(message, argument="plan")
         if plan is not None:
             rule = Planned(budget, budget.check(plan))
             rule.check()
             return rule
-        if budget.epsilon is None:
-            if expecting is not None:
-                message = "budget must be given with expecting, got None"
-                raise InvalidArgument(message, argument="budget")
-            return Unlimited(budget)
-        return Adaptive(budget, None if expecting is None else budget.check(expecting))
+        return Unlimited(budget) if budget.epsilon is None else Adaptive(budget)
 
     def agrees(self, rule: BudgetRule, *, asked: bool = True) -> None:
         """Refuse to open what exists as something else; without `asked` the budget is the one it has."""
@@ -464,17 +422,16 @@ class Terms(NamedTuple):
         if budget != kept:
             message = f"budget must be the ledger's own, {kept}, got {budget}"
             raise InvalidArgument(message, argument="budget")
-        plans = ("plan", rule.whole, self.plan), ("expecting", rule.expecting, self.expecting)
-        for name, old, new in plans:
-            if new is None or (old is not None and old.equivalent(new)):
-                continue
-            if old is None:
-                message = f"{name} must be as the ledger was made, without any, got {shown(new)}"
-            else:
-                have, want = first_difference(old, Node.checked(new))
-                message = f"{name} must be the one the ledger was made with, {have}, got {want}"
+        old, new = rule.whole, self.plan
+        if new is not None and (old is None or not old.equivalent(new)):
+            was = (
+                "as the ledger was made, without any"
+                if old is None
+                else f"the ledger's, {shown(old, 120)}"
+            )
+            message = f"plan must be {was}, got {shown(Node.checked(new), 120)}"
             advice = "another run wants another file, and both of them are spent"
-            raise InvalidArgument(f"{message} ({advice})", argument=name)
+            raise InvalidArgument(f"{message} ({advice})", argument="plan")
 
 
 def read(fields: dict[str, Any]) -> BudgetRule:

@@ -172,17 +172,3 @@ def test_without_a_budget_nothing_is_refused(tmp_path: Path) -> None:
         assert ledger.guarantee().upper == (STEP * 20).epsilon(1e-5, method="exact").upper
         with pytest.raises(dp.BudgetExceeded, match="plan has ended"):
             ledger.spend(STEP)
-
-
-def test_a_loop_that_a_filter_ends_early_is_told(tmp_path: Path) -> None:
-    """Its run ends far below what the same budget allows a plan; once, and with both numbers."""
-    with dp.Ledger(tmp_path / "a", budget=BUDGET) as ledger:
-        ledger.spend(STEP)
-        ledger.spend(STEP)
-        steps = ledger.remaining.steps(STEP) - 1
-        with pytest.warns(UserWarning, match=f"room for {steps:,} more .* would fit had the plan"):
-            ledger.spend(STEP)
-        ledger.spend(STEP)
-    with dp.Ledger(tmp_path / "b", budget=BUDGET, plan=STEP * 10) as ledger:
-        for _ in range(5):
-            ledger.spend(STEP)

@@ -230,15 +230,3 @@ def test_epsilon_meets_its_delta(n: int, eps0: float, log_delta: float) -> None:
     assert inputs.log_delta(high)[1] <= log_delta
     if low > 0.0:
         assert inputs.log_delta(low * (1.0 - 1e-9))[1] >= log_delta
-
-
-@pytest.mark.parametrize("n", [500, 10**7])
-def test_the_largest_local_epsilon_is_that_of_the_count(n: int) -> None:
-    from dpacct.shuffling.local_epsilon import largest_eps0
-
-    result = largest_eps0(epsilon=0.5, delta=1e-6, clients=n, k=2)
-    assert result.method == "count"
-    back = dp.Shuffle(eps0=float(result), clients=n, k=2).delta(epsilon=0.5)
-    assert back.upper is not None and back.upper <= 1e-6 * (1 + 1e-5)
-    more = dp.Shuffle(eps0=float(result) * 1.001, clients=n, k=2).delta(epsilon=0.5)
-    assert more.lower is not None and more.lower > 1e-6

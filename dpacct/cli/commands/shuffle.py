@@ -58,7 +58,6 @@ def main(line: CommandLine) -> Result:
     from dpacct.answer.ask import BoundaryQuestion, Delta, Epsilon, ask
     from dpacct.cli import screens
     from dpacct.shuffling import bounds
-    from dpacct.shuffling.local_epsilon import largest_eps0
     from dpacct.shuffling.shuffle import Shuffle
 
     target, said = line.pick(("epsilon", "delta")), line.pick(("clients", "k", "rate"))
@@ -72,10 +71,10 @@ def main(line: CommandLine) -> Result:
         if len(target) < 2:
             message = "--eps0 is missing; without it both --eps and --delta are needed"
             raise Usage(message, argument="--eps0")
-        answer = largest_eps0(**target, rounds=rounds, **of)
-        goal = BoundaryQuestion(**target, name="eps0")
+        goal = BoundaryQuestion(**target, name="eps0", bounds=(1e-9, 500.0))
+        answer = ask(goal, lambda size: Shuffle(eps0=size, **of) * rounds, method="exact")
         head = f"eps0 {leading(answer, 4)}    for {screens.target(goal.epsilon, goal.delta)}"
-        sure = "a bound from a theorem: this eps0 meets the target; a larger one may meet it too"
+        sure = screens.sure(answer, "this eps0 meets the target; a larger one may meet it too")
         screen, size = screens.Screen(answer, head, sure), "that epsilon"
     elif len(target) != 1:
         message = "give either --delta (for epsilon) or --eps (for delta), and not both with --eps0"
