@@ -148,7 +148,7 @@ def select(names: tuple[str, ...] = ()) -> list[Statement]:
         try:
             chosen |= {s.id: s for s in statements(named(name).key)}
         except UnknownName as unknown:
-            if unknown.candidates and "may mean" in unknown.message:
+            if len(unknown.candidates) > 1:  # a name of several papers
                 raise
             get(name)  # says that it is no id either, and names the nearest
     return list(chosen.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,11 +13,6 @@ from dpacct.citations import Citation, statement
 if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.papers.registry import Paper
-
-# A mechanism of somebody else's, whose work is not in the bibliography, cites in this form.
-_FULL = re.compile(
-    r"(?P<authors>[^.:]+)\. (?P<title>.{8,}?)\.? (?P<venue>[^.]{2,}) (?P<year>(19|20)\d\d)\b"
-)
 
 
 def of_paper(paper: Paper) -> CitedWork:
@@ -36,7 +30,7 @@ def of_paper(paper: Paper) -> CitedWork:
 
 
 def works_of(citation: Citation) -> tuple[CitedWork, ...]:
-    """The works of a citation, by their keys; without an id that which its words spell out.
+    """The works of a citation, by their keys.
 
     >>> from dpacct.citations import CLOSED_FORM
     >>> [work.key for work in works_of(CLOSED_FORM)]
@@ -44,16 +38,8 @@ def works_of(citation: Citation) -> tuple[CitedWork, ...]:
     """
     from dpacct.papers.registry import papers
 
-    if citation.id:
-        works = bibliography()
-        cited = [works.get(key) or of_paper(papers()[key]) for key in citation.works]
-        return tuple(dict.fromkeys(cited))
-    match = _FULL.match(citation)
-    if match is None:
-        return ()
-    authors = tuple(match["authors"].split(", "))
-    key = re.sub(r"\W", "", authors[0].lower()) + match["year"]
-    return (CitedWork(key, authors, match["title"], int(match["year"]), match["venue"].strip()),)
+    cited = (bibliography().get(key) or of_paper(papers()[key]) for key in citation.works)
+    return tuple(dict.fromkeys(cited))
 
 
 @dataclass(frozen=True)

@@ -378,6 +378,11 @@ def test_the_tables_of_dp_fed_ls() -> None:
     }
 
 
+def test_a_printed_number_keeps_its_digits() -> None:
+    shown = line("tables federated_fdp --no-truth").stdout
+    assert " 6.70 " in shown and " 20216 " in shown and "20216.0" not in shown
+
+
 def test_each_number_says_what_it_measures() -> None:
     by_formula = {(c.paper, c.formula.__name__): set[str]() for c in CELLS}
     for cell in CELLS:
