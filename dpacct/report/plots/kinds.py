@@ -79,8 +79,8 @@ def profile(
             )
     names = dict.fromkeys(strongest if name == "auto" else name for name in methods)
     at = _answers(plan, delta, names)
-    # A profile falls, so there is room below it; between several of them there is none.
-    away = (-30.0, -50.0) if len(lines) > 1 else None
+    # A profile falls, so there is room above it; beside several of them below.
+    away = (-30.0, -50.0) if len(lines) > 1 else (24.0, 20.0)
     marks = [
         Mark(float(first), float(delta), f"epsilon {up(float(first))}", away)
         for first in at[:1]

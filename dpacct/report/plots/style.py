@@ -221,8 +221,9 @@ def dark(picture: str) -> str:
     '<svg><rect/><style>@media screen and (prefers-color-scheme: dark) {'
     """
     body, end = picture.rsplit("</svg>", 1)
+    # Without `svg` before them, since what <use> repeats (markers, ticks) has no such ancestor.
     rules = [
-        f'svg [style*="{kind}: {light}" i], svg [{kind}="{light}" i] {{ {kind}: {other} !important }}'
+        f'[style*="{kind}: {light}" i], [{kind}="{light}" i] {{ {kind}: {other} !important }}'
         for light, other in DARK.items()
         for kind in ("fill", "stroke")
     ]
