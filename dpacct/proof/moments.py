@@ -34,7 +34,6 @@ _MOST_PIECES = 20_000
 _KNEE = 2.5
 _FAR = 4.6
 _SMALL = 0.25
-_VARIATION_CELLS = 96
 _NOTHING = arb(0)
 
 
@@ -349,30 +348,6 @@ class ProofMoments:
         sums = (left * right.transpose()).entries()[: count + 1]
         return [acb(self.at_c), *(value + error for value in sums[1:])]
 
-    # --- point masses
-
-    def atom_row(self, step: arb, count: int) -> list[acb]:
-        """The part of the point masses alone, exactly."""
-        values = []
-        for k in range(count + 1):
-            s = acb(self.c, k * step)
-            values.append(sum((mass * (s * loss).exp() for loss, mass in self.law.atoms), acb(0)))
-        return values
-
-    def atoms_at_c(self) -> arb:
-        """Tilted mass of the atoms: their share of M(c), not normalised."""
-        return sum((mass * (self.c * loss).exp() for loss, mass in self.law.atoms), arb(0))
-
-    def variation(self) -> arb:
-        """Bound of the total variation of the tilted density of the loss, unnormalised, eq. (17)."""
-        total = arb(0)
-        for branch, chosen in zip(self.law.branches, self.rule.branches, strict=True):
-            demand(branch.start is not None, "the variation of a density on the whole axis")
-            end = branch.end if branch.end is not None else chosen.cells[-1].points()[-1]
-            assert branch.start is not None
-            total += _variation(branch, self._kappa(branch), (branch.start, end))
-        return total.upper()
-
     # --- decay
 
     def _kappa(self, branch: ProofBranch) -> arb:
@@ -544,34 +519,6 @@ def cell_tops(values: Sequence[arb]) -> list[arb]:
         else:
             tops.append(left + up.max(arb(0)))
     return tops
-
-
-def _variation(branch: ProofBranch, kappa: arb, ends: tuple[arb, arb]) -> arb:
-    """Bound of the total variation of e^{W - z} r^kappa/q with its jumps, by cells."""
-    start, end = ends
-    step = (end - start) / _VARIATION_CELLS
-    points = [start + j * step for j in range(_VARIATION_CELLS + 1)]
-    level = [branch.weight(x) - x for x in _padded(points, step)]
-    slopes = [(b - a) / step for a, b in pairwise(level)]
-    base = branch.share.log()
-    sizes = [
-        (w - base + kappa * branch.log_r(x)).exp() for w, x in zip(level[1:-1], points, strict=True)
-    ]
-    total: arb = sizes[0] + sizes[-1]
-    turns = [kappa * branch.slope(x) for x in points]
-    for j in range(_VARIATION_CELLS):
-        # the slope of the concave part lies between the chords beside the cell, that of log r at its ends
-        sums = [a + b for a in (slopes[j], slopes[j + 2]) for b in (turns[j], turns[j + 1])]
-        if all(slope > 0 for slope in sums) or all(slope < 0 for slope in sums):
-            total += abs(sizes[j + 1] - sizes[j])  # monotone
-            continue
-        steep = arb(0)
-        for slope in sums:
-            steep = steep.max(abs(slope))
-        total += sizes[j].max(sizes[j + 1]) * (steep * step).exp() * steep * step
-    if branch.end is None:  # beyond, W - z falls at least as fast as by its last chord
-        demand(bool(-slopes[-2] - kappa.max(arb(0)) > 0), "a density that may rise again")
-    return total
 
 
 def _powers(base: list[acb], count: int) -> list[list[acb]]:

@@ -26,12 +26,12 @@ from .closed import (
     top_outcome,
 )
 from .effort import CLOSED, PERIOD, READ, RULE, spend, spend_on, spend_on_line
-from .line import Contour, LessAtoms, TabulatedLine, Terms, prepared
+from .line import Contour, TabulatedLine, Terms, prepared
 from .plan import Laws, NestedPlan, held_sample
 from .rule import Rules, rules_from_json
 
 CEILING, CLOSED_FORM, EDGE, BOUND = "ceiling", "closed", "largest loss", "moment bound"
-LATTICE, LINE, LESS_ATOMS = "lattice", "contour", "contour less atoms"
+LATTICE, LINE = "lattice", "contour"
 HELD = "held sample"
 _MOST_BITS = 400_000
 
@@ -98,7 +98,7 @@ def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
             spend_on(RULE, atoms)
             lattice = TabulatedPeriod(outcomes, period)
             return lambda e: (_read(lattice, e)[0], {})
-        case "contour" | "contour less atoms":
+        case "contour":
             line = _line(laws, evidence)
             return lambda e: _read(line, e, failing)
     raise InvalidArgument(f"no proof of form {evidence['form']!r}", argument="certificate")
@@ -146,7 +146,7 @@ def _line(laws: Laws, evidence: Evidence) -> TabulatedLine:
     steps = prepared(laws, rules, contour.c)
     nodes = sum(law.node_count for law, _ in steps)
     spend_on_line(nodes, contour.count, len(steps))
-    return (LessAtoms if evidence.get("form") == LESS_ATOMS else TabulatedLine)(steps, contour)
+    return TabulatedLine(steps, contour)
 
 
 def _read(proof: TabulatedLine | TabulatedPeriod, epsilon: arb, failing: arb = _NONE) -> Reading:

@@ -29,10 +29,9 @@ from .floats import (
     saddle_for_log_delta,
     totals,
 )
-from .line import Contour, Steps, prepared
-from .moments import ProofMoments
+from .line import Contour, prepared
 from .plan import Laws
-from .proofs import BOUND, LATTICE, LESS_ATOMS, LINE
+from .proofs import BOUND, LATTICE, LINE
 from .rule import QuadratureRule, has_panels, rules_to_json
 from .rules import Wanted, propose_rule
 
@@ -119,8 +118,8 @@ class Place:
         period, up, down = period_for(bounds, c, ups, min(1.5 * unit, 0.98 * c) * _SHIFTS, aim)
         return 2.0 * math.pi / period, up, down
 
-    def fitted(self, aim: Aim, *, spare: int = _SPARE, less: bool = True) -> Evidence:
-        """Evidence of a line whose errors are within the aim; `less`: atoms may be taken out."""
+    def fitted(self, aim: Aim, *, spare: int = _SPARE) -> Evidence:
+        """Evidence of a line whose errors are within the aim."""
         laws, c = self.laws, self.total.c
         with searching():
             step, up, down = self.step(aim)
@@ -133,13 +132,18 @@ class Place:
         rules, bits = propose_rules(laws, wanted, spare)
         with precision(bits), searching():
             steps = prepared(laws, rules, c)
-            count, doublings, less_atoms = _nodes(steps, height, step, aim, less=less)
+
+            def deficit(t: Floats) -> Floats:
+                """The proven envelope in floats (the proof evaluates its own)."""
+                each = (count * law.float_deficit(t) for law, count in steps)
+                return sum(each, np.zeros(t.shape))
+
+            count, doublings = count_nodes(height, step, aim, deficit)
         if any(has_panels(rule) for rule in rules):  # which depend on the highest frequency
             rules, bits = propose_rules(laws, wanted._replace(frequency=count * step), spare)
         contour = Contour(c, step, count, up, down, doublings)
-        form = LESS_ATOMS if less_atoms else LINE
         stated = {"contour": dict(vars(contour)), "rules": rules_to_json(rules)}
-        return {"form": form, "bits": bits, **stated}
+        return {"form": LINE, "bits": bits, **stated}
 
 
 class Seeker:
@@ -232,41 +236,6 @@ def count_nodes(
         if enough.size:
             count, row = int(fewer[enough[0]]), logs[enough[0]]
     return count, int(np.argmax(row < 0.0))
-
-
-def _nodes(
-    steps: Steps, height: float, step: float, aim: Aim, *, less: bool
-) -> tuple[int, int, bool]:
-    """(n, doublings, whether the point masses are taken out)."""
-
-    def deficit(t: Floats) -> Floats:
-        """The proven envelope in floats (the proof evaluates its own)."""
-        return sum((count * law.float_deficit(t) for law, count in steps), np.zeros(t.shape))
-
-    lonely = steps[0][0] if less and len(steps) == 1 else None
-    try:
-        return *count_nodes(height, step, aim, deficit), False
-    except NotCertified:
-        if not isinstance(lonely, ProofMoments) or not lonely.law.atoms:
-            raise
-        if any(branch.chain for branch in lonely.law.branches):
-            raise  # the variation of a density is known for plain ones alone
-    draws = steps[0][1]
-    v, atoms, whole = (float(x) for x in (lonely.variation(), lonely.atoms_at_c(), lonely.at_c))
-    count = 8.0
-    while count < MOST_NODES:
-        tau = count * step
-        log_tail = (
-            height
-            + math.log(0.5 * draws * (draws - 1.0))
-            + (draws - 2.0) * math.log((atoms + v / tau) / whole)
-            + 2.0 * math.log(v / (tau * whole))
-            - math.log(3.0 * math.pi * tau)
-        )
-        if log_tail < aim.log_delta - aim.nats:
-            return math.ceil(count), 0, True
-        count *= 1.05
-    raise NotCertified("the point masses of the loss decay too slowly: the value is withheld")
 
 
 class LatticeSeeker:

@@ -95,7 +95,6 @@ def test_no_form_forgets_what_fails_openly(epsilon: Fraction) -> None:
         {"form": "largest loss"},
         {"form": "moment bound", "c": 50.0, "rules": rules},
         {"form": "contour", "contour": contour, "rules": rules},
-        {"form": "contour less atoms", "contour": contour, "rules": rules},
         {"form": "closed"},
         {"form": "ceiling"},
     ]
@@ -105,7 +104,7 @@ def test_no_form_forgets_what_fails_openly(epsilon: Fraction) -> None:
             result = prove(laws, epsilon, evidence | {"bits": 100})
             assert result.lower <= most and least <= result.upper, evidence["form"]
             proven += 1
-    assert proven >= 4
+    assert proven >= 3
 
 
 def certificate() -> Any:

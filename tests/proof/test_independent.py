@@ -36,7 +36,7 @@ def test_it_decides_what_a_line_proved_and_nothing_false(name: str) -> None:
     assert all(claim.holds for claim in made.check(independent=True)), made.check(independent=True)
     for claim in made.contents["claims"]:
         leads = claim["direction"] == made.contents["claims"][-1]["direction"]
-        if leads and claim["evidence"]["form"] in ("contour", "contour less atoms"):
+        if leads and claim["evidence"]["form"] == "contour":
             below = claim["relation"] == "at most"
             false = Fraction(claim["bound"]) * Fraction(999 if below else 1001, 1000)
             laws = laws_of(claim["plan"], claim["adjacency"], claim["side"])[claim["direction"]]

@@ -10,19 +10,16 @@ from flint import arb
 from dpacct.proof import moments
 from dpacct.proof.balls import precision
 from dpacct.proof.law import add, remove
-from dpacct.proof.line import Contour, LessAtoms, TabulatedLine
+from dpacct.proof.line import Contour, TabulatedLine
 from dpacct.proof.moments import ProofMoments
 from dpacct.proof.rule import LineRule
 from tests.proof.plans import (
-    by_every_residue,
     fine,
     fine_rule,
     grid,
     nodes,
     normal,
-    panels,
     prepared,
-    spaced,
 )
 
 STEP = normal(Fraction(121, 100), Fraction(1, 100))
@@ -146,41 +143,3 @@ def test_a_taller_envelope_is_false(factor: float) -> None:
         assert proven <= true
         if factor == 4.0:
             assert proven * factor > true
-
-
-LAPLACE = spaced(2)
-
-
-def less_atoms(contour: Contour, each: int = 40, count: int = 40, rho: float = 3.0) -> LessAtoms:
-    step_moments = prepared(LAPLACE, 3, panels(LAPLACE, each, count, rho))
-    return LessAtoms([(step_moments, 6)], contour)
-
-
-def exactly() -> arb:
-    return by_every_residue(6, Fraction(2), arb(1.3))
-
-
-def test_without_the_atoms_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    with precision(120):
-        contour = Contour(3.0, 0.3, 400, 2.0, 2.0, 0)
-        assert less_atoms(contour).delta(arb(1.3)).overlaps(exactly())
-        monkeypatch.setattr(LessAtoms, "closed", lambda self, epsilon: arb(0))
-        assert not less_atoms(contour).delta(arb(1.3)).overlaps(exactly())
-
-
-def test_without_the_tail_of_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    with precision(120):
-        contour = Contour(3.0, 0.05, 60, 2.0, 2.0, 0)
-        assert less_atoms(contour).delta(arb(1.3)).overlaps(exactly())
-        monkeypatch.setattr(LessAtoms, "_tail_factor", lambda self: arb(0))
-        assert not less_atoms(contour).delta(arb(1.3)).overlaps(exactly())
-
-
-def test_without_the_panels_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    with precision(120):
-        contour = Contour(3.0, 0.3, 100, 2.0, 2.0, 0)
-        assert less_atoms(contour, 2, 12, 4.0).delta(arb(1.3)).overlaps(exactly())
-        monkeypatch.setattr(ProofMoments, "slack", lambda self, *at: (arb(0), arb(0)))
-        monkeypatch.setattr(LessAtoms, "_tail_factor", lambda self: arb(0))
-        monkeypatch.setattr(TabulatedLine, "_alias_factors", lambda self: (arb(0), arb(0)))
-        assert not less_atoms(contour, 2, 12, 4.0).delta(arb(1.3)).overlaps(exactly())

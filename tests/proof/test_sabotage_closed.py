@@ -15,9 +15,9 @@ from dpacct.proof.balls import precision
 from dpacct.proof.closed import finite_sum
 from dpacct.proof.laplace import residues
 from dpacct.proof.law import Law, ProofBranch, add, exchange, remove
-from dpacct.proof.line import Contour, LessAtoms, TabulatedLine
+from dpacct.proof.line import Contour, TabulatedLine
 from dpacct.proof.moments import ProofMoments
-from dpacct.proof.outcomes import folded, stick
+from dpacct.proof.outcomes import stick
 from dpacct.proof.plan import Step
 from tests.proof.plans import (
     at,
@@ -184,40 +184,6 @@ def test_plain_laplace_as_one_series_eq_11(count: int, b: str, epsilon: float) -
         result = residues(count, scale, e)
         assert result.overlaps(truth) and result.rad() < result * 1e-14
         assert not (result * (1 + arb(1e-13))).overlaps(truth)
-
-
-# --- eq. (16): what was taken out is added back
-
-
-STEP = spaced(2)
-
-
-def spoilt_closed(what: str) -> Callable[[LessAtoms, arb], arb]:
-    def closed(self: LessAtoms, epsilon: arb) -> arb:
-        step_moments, count = self._only()
-        atoms = step_moments.law.atoms
-        total = sum((m * stick(epsilon - x) for x, m in folded(atoms, count)), arb(0))
-        for loss, mass in folded(atoms, count - 1):
-            e = epsilon - loss
-            alone = sum((m * stick(e - x) for x, m in atoms), arb(0))
-            times = 1 if what == "T dropped" else count
-            if what != "T A^{T-1} C dropped":
-                total += times * mass * (STEP.one_step(e) - (0 if what == "atoms kept" else alone))
-        return total
-
-    return closed
-
-
-@pytest.mark.parametrize("what", ["nothing", "T dropped", "T A^{T-1} C dropped", "atoms kept"])
-def test_without_a_part_of_what_is_added_back_eq_16(
-    what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with precision(120):
-        truth = by_every_residue(6, Fraction(2), arb(1.3))
-        step_moments = prepared(STEP, 3, panels(STEP, 40, 40, 3.0))
-        monkeypatch.setattr(LessAtoms, "closed", spoilt_closed(what))
-        result = LessAtoms([(step_moments, 6)], Contour(3.0, 0.3, 400, 2.0, 2.0, 0))
-        assert result.delta(arb(1.3)).overlaps(truth) == (what == "nothing")
 
 
 # --- eq. (18): finitely many outcomes
