@@ -297,10 +297,10 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> None:
         """Answer, and print the answer in the form that was asked for."""
         from dpacct.cli import output
-        from dpacct.cli.progress import Progress
+        from dpacct.cli.progress import progress
 
-        with Progress(f"dpacct {self.name}") as progress:
-            line = CommandLine(self, ctx.params, progress.tell)
+        with progress(f"dpacct {self.name}") as tell:
+            line = CommandLine(self, ctx.params, tell)
             try:
                 result = self.function(line)
                 quiet = line.has("quiet")

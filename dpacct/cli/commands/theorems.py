@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -16,12 +16,10 @@ from dpacct.declare.number import shown
 from dpacct.declare.record import Usage
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from dpacct.papers.page import Statement
 
-ACTIONS = ("list", "show", "search", "eval")
 _WANTS = {
+    "list": "",
     "show": "the id of a theorem, or words that find one",
     "search": "words that the paper prints",
     "eval": "the id of a theorem",
@@ -58,31 +56,26 @@ def main(line: CommandLine) -> Result:
     outside the hypotheses (exit code 3), and a refuted statement unless --as-printed is given.
     """
     action, *rest = line.many("words") or ("list",)
-    if action == "list":
-        return _list(tuple(rest))
-    if action == "show" and rest:
-        return _show(" ".join(rest))
-    if action == "search" and rest:
-        return _search(" ".join(rest))
-    if action == "eval" and rest:
-        return _evaluate(rest[0], rest[1:], as_printed=line.has("as_printed"))
-    if action in _WANTS:
+    if action not in _WANTS:
+        message = f"theorems has the actions {one_of(_WANTS)}, got {shown(action)}"
+        raise Usage(message, argument="WORDS")
+    if _WANTS[action] and not rest:
         raise Usage(f"theorems {action} needs {_WANTS[action]} after it", argument=action)
-    message = f"theorems has the actions {one_of(ACTIONS)}, got {shown(action)}"
-    raise Usage(message, argument="WORDS")
+    if action == "eval":
+        return _evaluate(rest[0], rest[1:], as_printed=line.has("as_printed"))
+    return {"list": _list, "show": _show, "search": _search}[action](" ".join(rest))
 
 
 def summary(statement: Statement) -> dict[str, Any]:
     """The JSON object of the list."""
+    domains = [f"{a.name} in {a.range.replace('integer in ', '')}" for a in statement.arguments]
     return {
         "id": statement.id,
         "paper": statement.paper,
         "locus": statement.locus,
         "statement": statement.claim,
         "side": str(statement.side),
-        "domain": ", ".join(
-            f"{a.name} in {a.range.replace('integer in ', '')}" for a in statement.arguments
-        ),
+        "domain": ", ".join(domains),
         "verdict": statement.verdict,
         "status": statement.evidence,
         "printed_ok": statement.printed_ok,
@@ -91,33 +84,24 @@ def summary(statement: Statement) -> dict[str, Any]:
     }
 
 
-def _list(names: tuple[str, ...]) -> Result:
-    from dpacct.papers.registry import papers, select, statements
-
-    key = _paper(" ".join(names)) if names else None
-    chosen = select(names) if names and key is None else statements(key)
-
-    def lines() -> list[str]:
-        wide = max((len(s.id) for s in chosen), default=0)
-        listed: list[str] = []
-        for paper, listing in groupby(chosen, key=lambda s: s.paper):
-            listed += ["", f"{papers()[paper].short}: {papers()[paper].title}"]
-            listed += [f"  {s.id:{wide}}  {s.verdict:20}  {s.locus}: {s.claim}" for s in listing]
-        return _cut(listed[1:])
-
-    return Result(lambda: [summary(s) for s in chosen], lines)
-
-
-def _paper(name: str) -> str | None:
-    """The key of the paper with this name; None if no paper or several have it."""
-    from dpacct.papers.registry import UnknownName, named
+def _list(words: str) -> Result:
+    from dpacct.papers.registry import UnknownName, named, papers, select, statements
 
     try:
-        return named(name).key
+        chosen = tuple(statements(named(words).key if words else None))
     except UnknownName as unknown:
         if len(unknown.candidates) > 1:
             raise
-        return None
+        chosen = tuple(select(tuple(words.split())))
+
+    def lines() -> Iterable[str]:
+        wide = max((len(s.id) for s in chosen), default=0)
+        for index, (paper, listing) in enumerate(groupby(chosen, key=lambda s: s.paper)):
+            yield from [""] if index else []
+            yield f"{papers()[paper].short}: {papers()[paper].title}"
+            yield from (f"  {s.id:{wide}}  {s.verdict:20}  {s.locus}: {s.claim}" for s in listing)
+
+    return Result(lambda: [summary(s) for s in chosen], lambda: _cut(lines()))
 
 
 def _search(query: str) -> Result:
@@ -131,13 +115,12 @@ def _search(query: str) -> Result:
         if not chosen:
             raise Usage(f"no statement of the papers matches {shown(query)}", argument="WORDS")
         where = [f"{papers()[s.paper].short}, {s.locus}: {s.claim}" for s in chosen]
-        cells = [(s.id, s.verdict, text) for s, text in zip(chosen, where, strict=True)]
-        return _cut(table(cells))
+        return _cut(table([(s.id, s.verdict, text) for s, text in zip(chosen, where, strict=True)]))
 
     return Result(lambda: [summary(s) for s in chosen], lines)
 
 
-def _cut(lines: Sequence[str]) -> list[str]:
+def _cut(lines: Iterable[str]) -> list[str]:
     """Lines of a list, none wider than the terminal."""
     width = _width()
     return [line if len(line) <= width else f"{line[: width - 1]}…" for line in lines]
@@ -152,43 +135,35 @@ def _show(words: str) -> Result:
     from dpacct.papers.show import rendered
 
     statement = meant(words)
-
-    def body() -> dict[str, Any]:
-        return {
-            "command": "theorems show",
-            **summary(statement),
-            "quantity": statement.quantity,
-            "maths": statement.maths,
-            "reason": statement.section("Why"),
-            "looseness": statement.section("How tight"),
-            "derivation": statement.section("Derivation"),
-            "relies_on": list(statement.relies_on),
-            "witness": statement.witness and dict(statement.witness[0]),
-            "vectors": [
-                {
-                    "inputs": {name: text for name, text in row.inputs.items() if text},
-                    "value": float(row.formula) if row.formula else None,
-                    "truth": float(row.truth) if row.truth else None,
-                    "source": row.source,
-                }
-                for row in statement.values
-            ],
-        }
-
-    return Result(body, lambda: rendered(statement, _width()))
+    body = {
+        "command": "theorems show",
+        **summary(statement),
+        "quantity": statement.quantity,
+        "maths": statement.maths,
+        "reason": statement.section("Why"),
+        "looseness": statement.section("How tight"),
+        "derivation": statement.section("Derivation"),
+        "relies_on": list(statement.relies_on),
+        "witness": statement.witness and dict(statement.witness[0]),
+        "vectors": [
+            {
+                "inputs": {name: text for name, text in row.inputs.items() if text},
+                "value": float(row.formula) if row.formula else None,
+                "truth": float(row.truth) if row.truth else None,
+                "source": row.source,
+            }
+            for row in statement.values
+        ],
+    }
+    return Result(lambda: body, lambda: rendered(statement, _width()))
 
 
 def _evaluate(name: str, pairs: Sequence[str], *, as_printed: bool) -> Result:
     from dpacct.papers.registry import get
 
-    statement = get(name)
-    values = dict(_pair(pair) for pair in pairs)
+    statement, values = get(name), dict(map(_pair, pairs))
     value = statement.evaluate(values, as_printed=as_printed)
     finite: float | str = value if math.isfinite(value) else str(value)
-    inputs = {
-        name: f"[{', '.join(map(str, each))}]" if isinstance(each, tuple) else str(each)
-        for name, each in values.items()
-    }
     body = {
         "command": "theorems eval",
         "id": statement.id,
@@ -196,7 +171,10 @@ def _evaluate(name: str, pairs: Sequence[str], *, as_printed: bool) -> Result:
         "side": str(statement.side),
         "verdict": statement.verdict,
         "status": statement.evidence,
-        "inputs": inputs,
+        "inputs": {
+            name: f"[{', '.join(map(str, each))}]" if isinstance(each, tuple) else str(each)
+            for name, each in values.items()
+        },
     }
     grade = f"{statement.side}, {statement.verdict} ({statement.evidence})"
     return Result(lambda: body, lambda: [f"{statement.id} = {finite!r}  {grade}"])
