@@ -297,7 +297,6 @@ MEAN_OF_ROUNDS = Citation(
     "dpacct.mean_of_rounds",
     works=("johansson2017arb",),
 )
-LAST_ROUND = Citation("one observer sees nothing after its own last round", "dpacct.last_round")
 
 # --- attacks, trade-off curves, audits
 
@@ -325,14 +324,6 @@ CLOPPER_PEARSON = Citation(
 )
 NASR = Citation(
     "Nasr et al. 2023, Tight Auditing: mu from the bounds of both error rates", "nasr2023tight"
-)
-ZANELLA = Citation(
-    "Zanella-Beguelin et al. 2023: the posterior of both error rates from Jeffreys' prior",
-    "zanella2023bayesian",
-)
-BOOTSTRAP = Citation(
-    "Efron 1979: a quantile of epsilon over 2,000 resamples, at the same thresholds",
-    "efron1979bootstrap",
 )
 STEINKE = Citation(
     "Steinke, Nasr, Jagielski 2023, Theorem 5.2, with the delta term of docs/theory/auditing.md",

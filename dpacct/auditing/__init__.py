@@ -11,7 +11,6 @@ Here are its parts, which take counts: bounds on rates, on epsilon and on mu.
 
 from dpacct.auditing.bounds import (
     Curve,
-    credible_epsilon,
     epsilon_of_mu,
     epsilon_of_rates,
     mu_of_rates,
@@ -25,7 +24,6 @@ from dpacct.auditing.scores import read_csv
 
 __all__ = [
     "Curve",
-    "credible_epsilon",
     "epsilon_of_mu",
     "epsilon_of_rates",
     "mu_of_rates",

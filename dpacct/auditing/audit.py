@@ -13,15 +13,13 @@ from dpacct.auditing import bounds, scores
 from dpacct.auditing.bounds import Curve
 from dpacct.auditing.scores import Guessed, Rates, Scores
 from dpacct.citations import (
-    BOOTSTRAP,
     CLOPPER_PEARSON,
     MAHLOUJIFAR,
     NASR,
     STEINKE,
-    ZANELLA,
     Citation,
 )
-from dpacct.declare.domain import PURE_DELTA, SEED, Real, Word
+from dpacct.declare.domain import PURE_DELTA, Real, Word
 from dpacct.declare.number import Number, down, shown, up
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.display import Displayed, Facts
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from dpacct.vocabulary import Adjacency
 
 DESIGN = Word("one-run", "two-worlds")
-THRESHOLDS = Word("ranks", "held-out", "simultaneous")
 SHARE = Real(0, 1, "right")
 SHARES = {"two-worlds": (0.001, 0.01, 0.1), "one-run": (1.0, 0.25, 0.05, 0.01)}
 _ROUNDING = 1e-9
@@ -48,35 +45,11 @@ _COINS = Assumption(
 )
 _COUNTED = Assumption("how many canaries are guessed was fixed before the release was seen")
 _GAUSSIAN = Assumption("the trade-off curve is a Gaussian's; of any other only mu-GDP is refuted")
-_ALIKE = Assumption("the scores are independent of each other, and enough to be resampled")
-_KNOWN: Mapping[tuple[str, str], tuple[str, tuple[Assumption, ...], Citation]] = {
-    ("two-worlds", "clopper-pearson"): (
-        "confidence",
-        (_WORLDS,),
-        CLOPPER_PEARSON,
-    ),
-    ("two-worlds", "gdp"): (
-        "confidence",
-        (_WORLDS, _GAUSSIAN),
-        NASR,
-    ),
-    ("two-worlds", "zanella-beguelin"): (
-        "credible",
-        (_WORLDS,),
-        ZANELLA,
-    ),
-    ("two-worlds", "bootstrap"): ("estimate", (_WORLDS, _ALIKE), BOOTSTRAP),
-    ("one-run", "one-run"): (
-        "confidence",
-        (_COINS,),
-        STEINKE,
-    ),
-    ("one-run", "gdp"): (
-        "confidence",
-        (_COINS, _GAUSSIAN),
-        MAHLOUJIFAR,
-    ),
-    ("one-run", "bootstrap"): ("estimate", (_COINS, _ALIKE), BOOTSTRAP),
+_KNOWN: Mapping[tuple[str, str], tuple[tuple[Assumption, ...], Citation]] = {
+    ("two-worlds", "clopper-pearson"): ((_WORLDS,), CLOPPER_PEARSON),
+    ("two-worlds", "gdp"): ((_WORLDS, _GAUSSIAN), NASR),
+    ("one-run", "one-run"): ((_COINS,), STEINKE),
+    ("one-run", "gdp"): ((_COINS, _GAUSSIAN), MAHLOUJIFAR),
 }
 
 
@@ -84,29 +57,27 @@ _KNOWN: Mapping[tuple[str, str], tuple[str, tuple[Assumption, ...], Citation]] =
 class AuditBound:
     """A lower bound on epsilon at the audit's delta, and its assumptions.
 
-    `kind` is "confidence" (all bounds of this kind hold together with the audit's confidence), "credible"
-    (a posterior's, no such promise) or "estimate" (none at all). `mu` is that of mu-GDP where there is
-    one; `counts` are those of the threshold that said most.
+    All bounds hold together with the audit's confidence. `mu` is that of mu-GDP where there is one; `counts`
+    are those of the threshold that said most.
 
     >>> import dpacct as dp
     >>> audit = dp.audit(guesses=[1] * 60 + [-1] * 60, included=[1] * 60 + [0] * 60, delta=0)
     >>> bound = audit["one-run"]
-    >>> f"{bound.epsilon:.4f} {bound.kind}"  # p^120 = 0.05
-    '3.6778 confidence'
+    >>> f"{bound.epsilon:.4f}"  # p^120 = 0.05
+    '3.6778'
     """
 
     method: str
     epsilon: float
     mu: float | None
-    kind: str
     basis: Citation
     assumptions: tuple[Assumption, ...]
     counts: Mapping[str, int]
 
     @property
     def general(self) -> bool:
-        """Return whether it holds with confidence, for any mechanism."""
-        return self.kind == "confidence" and _GAUSSIAN not in self.assumptions
+        """Return whether it holds for any mechanism."""
+        return _GAUSSIAN not in self.assumptions
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of it."""
@@ -153,7 +124,7 @@ class Audit(Displayed):
 
     @property
     def epsilon(self) -> float:
-        """The largest lower bound that holds with confidence for any mechanism."""
+        """The largest lower bound that holds for any mechanism."""
         return max(bound.epsilon for bound in self.bounds if bound.general)
 
     @property
@@ -193,10 +164,9 @@ class Audit(Displayed):
         return str(self)
 
     def facts_shown(self) -> Facts:
-        """Every bound and its kind."""
+        """Every bound."""
         return {
-            f"by {bound.method}": f"epsilon at least {down(bound.epsilon)} ({bound.kind})"
-            for bound in self.bounds
+            f"by {bound.method}": f"epsilon at least {down(bound.epsilon)}" for bound in self.bounds
         }
 
     def __str__(self) -> str:
@@ -219,7 +189,6 @@ def audit(
     shares: Sequence[Number] | None = None,
     against: Node | None = None,
     adjacency: Adjacency | str | None = None,
-    seed: int = 0,
 ) -> Audit:
     """Lower bounds on epsilon and on the trade-off curve, from scores or guesses of any framework.
 
@@ -232,14 +201,12 @@ def audit(
         confidence: of all bounds of that kind together; one-sided.
         design: "one-run": canaries of a single run, each included by its own fair coin; "two-worlds":
             scores of independent runs.
-        thresholds: "ranks", fixed by `shares`; a number or several, fixed beforehand; "held-out": chosen on
-            a random half of the scores and judged on the other; "simultaneous": many, in two worlds.
+        thresholds: "ranks", fixed by `shares`; or a number or several, fixed beforehand.
         shares: in two worlds, which part of one kind's scores lies beyond a threshold (default 0.001, 0.01
             and 0.1, of each kind); in one run, which part of the canaries is guessed (default 1, 0.25, 0.05
             and 0.01). They must not be chosen by looking at the scores, and divide the error.
         against: a plan; its proven epsilon and its whole trade-off curve are held against the scores.
         adjacency: of the plan, where it does not fix one.
-        seed: of the bootstrap, and of the held-out half.
 
     Raises:
         InvalidArgument: NaN, flags other than 0 and 1, canaries of one kind only, numbers out of range.
@@ -255,7 +222,6 @@ def audit(
     design = DESIGN.check("design", design)
     lost = float(PURE_DELTA.check("delta", delta))
     sure = float(bounds.CONFIDENCE.check("confidence", confidence))
-    seed = SEED.check("seed", seed)
     made = _scores(scores_in, scores_out, included, guesses)
     how, numbers = _thresholds(thresholds, guesses is not None)
     if how == "ranks":
@@ -265,8 +231,8 @@ def audit(
             f"shares must be left out: they are for thresholds = ranks, not for {how}",
             argument="shares",
         )
-    looks = _looks(made, design, how, numbers, lost, 1.0 - sure, seed)
-    values = [look.values(lost, 1.0 - (1.0 - sure) / len(looks), seed) for look in looks]
+    looks = _looks(made, design, how, numbers, 1.0 - sure)
+    values = [look.values(lost, 1.0 - (1.0 - sure) / len(looks)) for look in looks]
     lower_bounds = []
     for method in values[0]:
         if method == "gdp" and lost == 0.0:  # no mu is a finite epsilon
@@ -275,10 +241,10 @@ def audit(
         value, mu = values[best][method], None
         if method == "gdp":
             value, mu = bounds.epsilon_of_mu(value, lost), value
-        kind, assumed, basis = _KNOWN[design, method]
+        assumed, basis = _KNOWN[design, method]
         if how == "guesses":
             assumed = (*assumed, _COUNTED)
-        lower_bounds.append(AuditBound(method, value, mu, kind, basis, assumed, looks[best].counts))
+        lower_bounds.append(AuditBound(method, value, mu, basis, assumed, looks[best].counts))
     said = _said(how, numbers, len(looks))
     result = Audit(design, said, lost, sure, made, tuple(looks), tuple(lower_bounds))
     return result if against is None else _beside(result, against, adjacency)
@@ -307,44 +273,29 @@ def _scores(
 
 def _thresholds(said: str | float | Sequence[float], guessed: bool) -> tuple[str, list[float]]:
     """The rule for the thresholds, and the thresholds given as numbers."""
-    if isinstance(said, str):
-        how = THRESHOLDS.check("thresholds", said)
-        return ("guesses", []) if guessed and how == "ranks" else (how, [])
-    numbers = np.atleast_1d(np.asarray(said, dtype=np.float64)).tolist()
+    if isinstance(said, str) and said == "ranks":
+        return "guesses" if guessed else "ranks", []
+    try:
+        numbers = np.atleast_1d(np.asarray(said, dtype=np.float64)).tolist()
+    except ValueError:
+        numbers = []
     if not numbers or not all(math.isfinite(number) for number in numbers):
-        message = f"thresholds must be {THRESHOLDS.words}, or finite numbers, got {shown(said)}"
+        message = f"thresholds must be ranks, or finite numbers, got {shown(said)}"
         raise InvalidArgument(message, argument="thresholds")
     return "fixed", numbers
 
 
 def _looks(
-    made: Scores,
-    design: str,
-    how: str,
-    numbers: Sequence[float],
-    delta: float,
-    error: float,
-    seed: int,
+    made: Scores, design: str, how: str, numbers: Sequence[float], error: float
 ) -> Sequence[Rates] | Sequence[Guessed]:
     """The counts at each threshold."""
     if design == "two-worlds":
         if how == "ranks":
             return scores.at_ranks(made, numbers, error)
-        if how == "held-out":
-            return scores.held_out(made, delta, error, seed)
-        if how == "simultaneous":
-            return scores.simultaneous(made, error)
         return scores.at_values(made, numbers or (-0.5, 0.5), error)
     made.fair()
     if how == "ranks":
         return scores.guessed(made, numbers)
-    if how == "held-out":
-        return scores.guessed_held_out(made, delta, error, seed)
-    if how == "simultaneous":
-        message = (
-            "thresholds = simultaneous needs design = two-worlds: its band is of independent runs"
-        )
-        raise Exclusive(message, argument="thresholds")
     return scores.guessed_at(made, numbers) if numbers else scores.guessed_as_said(made)
 
 
@@ -356,8 +307,6 @@ def _said(how: str, numbers: Sequence[float], count: int) -> str:
         "ranks": f"ranks fixed beforehand ({listed}){shared}",
         "fixed": f"numbers fixed beforehand ({listed}){shared}",
         "guesses": f"the guesses as they are{shared}",
-        "held-out": "chosen on a random half, judged on the other",
-        "simultaneous": "many at once (band of Dvoretzky, Kiefer, Wolfowitz, Massart)",
     }[how]
 
 

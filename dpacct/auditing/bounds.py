@@ -140,57 +140,6 @@ def epsilon_of_mu(mu: float, delta: Number) -> float:
     return max(0.0, answer.value if answer.lower is None else answer.lower)
 
 
-def credible_epsilon(
-    false_positives: int,
-    outs: int,
-    false_negatives: int,
-    ins: int,
-    delta: Number,
-    confidence: Number,
-) -> float:
-    """The epsilon that is exceeded with posterior probability `confidence`; no confidence bound.
-
-    Zanella-Beguelin et al., Bayesian Estimation of Differential Privacy (ICML 2023): the rates have
-    independent Beta posteriors from Jeffreys' prior; epsilon is exceeded where (FPR, FNR) lies outside of
-    what (epsilon, delta)-DP allows. One integral over the false positive rate, by Gauss and Legendre.
-
-    Raises `InvalidArgument` for counts or shares that cannot be.
-
-    >>> round(credible_epsilon(5, 100, 5, 100, 0, 0.95), 4)
-    2.5681
-    """
-    error, lost = _error(confidence), _lost(delta)
-    _in_order(false_positives=false_positives, outs=outs)
-    _in_order(false_negatives=false_negatives, ins=ins)
-    from scipy.special import betainc, betaincinv, betaln, ndtr
-
-    a, b = false_positives + 0.5, outs - false_positives + 0.5
-    c, d = false_negatives + 0.5, ins - false_negatives + 0.5
-    levels = np.asarray(ndtr(np.linspace(-8.0, 8.0, 33)))
-    panels = np.unique(betaincinv(a, b, levels))
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-
-    def exceeded(epsilon: float) -> bool:
-        growth = math.exp(epsilon)
-        # where a border of the region bends: its corners, and where it meets an axis
-        bends = np.array([1.0 - lost, growth + lost, 0.0, 0.0]) / (1.0 + growth)
-        bends[2:] = 1.0 - lost, lost
-        inside = bends[(bends > panels[0]) & (bends < panels[-1])]
-        edges = np.unique(np.concatenate((panels, inside)))
-        half = 0.5 * np.diff(edges)
-        x = (edges[:-1, None] + half[:, None] * (nodes + 1.0)).ravel()
-        x = np.clip(x, 1e-300, 1.0 - 2.0**-53)
-        mass = (half[:, None] * weights).ravel()
-        mass *= np.exp((a - 1.0) * np.log(x) + (b - 1.0) * np.log1p(-x) - betaln(a, b))
-        low = np.maximum(1.0 - lost - growth * x, (1.0 - lost - x) / growth)
-        high = np.minimum(growth * (1.0 - x) + lost, 1.0 - (x - lost) / growth)
-        below = betainc(c, d, np.clip(low, 0.0, 1.0))
-        above = betainc(d, c, np.clip(1.0 - high, 0.0, 1.0))
-        return float(mass @ (below + above)) >= 1.0 - error
-
-    return largest(exceeded)
-
-
 # --- one run
 
 

@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating[Any]]
     Flags = NDArray[np.bool_]
 
-_CANDIDATES = 200
 _FAIR = 1e-9
-_RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,6 @@ class Rates:
     ins: int
     alpha: float
     beta: float
-    banded: bool = False
-    """True for one of many bounds that a band holds for at once; a posterior has no band."""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -44,20 +40,12 @@ class Rates:
         names = ("false_positives", "outs", "false_negatives", "ins")
         return {name: vars(self)[name] for name in names}
 
-    def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:
+    def values(self, delta: float, sure: float) -> Mapping[str, float]:
         """Epsilon by method; for "gdp" it is mu."""
-        certain = {
+        return {
             "clopper-pearson": bounds.epsilon_of_rates(self.alpha, self.beta, delta),
             "gdp": bounds.mu_of_rates(self.alpha, self.beta),
         }
-        if self.banded:
-            return certain
-        posterior = bounds.credible_epsilon(**self.counts, delta=delta, confidence=sure)
-        alphas = _resampled(self.false_positives, self.outs, seed)
-        betas = _resampled(self.false_negatives, self.ins, seed + 1)
-        gains = np.maximum((1.0 - delta - betas) / alphas, (1.0 - delta - alphas) / betas)
-        quantile = _quantile(gains, 1.0 - sure)
-        return certain | {"zanella-beguelin": posterior, "bootstrap": quantile}
 
 
 @dataclass(frozen=True)
@@ -73,27 +61,12 @@ class Guessed:
         """The counts by name, as the bounds take them."""
         return dict(vars(self))
 
-    def values(self, delta: float, sure: float, seed: int) -> Mapping[str, float]:
+    def values(self, delta: float, sure: float) -> Mapping[str, float]:
         """Epsilon by method; for "gdp" it is mu."""
-        wrong = _resampled(self.guesses - self.right, self.guesses, seed)
-        gains = (1.0 - wrong - delta * self.canaries / self.guesses) / wrong
         return {
             "one-run": bounds.one_run_epsilon(**self.counts, delta=delta, confidence=sure),
             "gdp": bounds.one_run_mu(**self.counts, confidence=sure),
-            "bootstrap": _quantile(gains, 1.0 - sure),
         }
-
-
-def _resampled(events: int, trials: int, seed: int) -> Floats:
-    """The rates of bootstrap samples; half an event is added so that none is 0."""
-    drawn = np.random.default_rng(seed).binomial(trials, events / trials, _RESAMPLES)
-    return np.asarray((drawn + 0.5) / (trials + 1.0))
-
-
-def _quantile(gains: Floats, share: float) -> float:
-    """A quantile of the logarithms of these numbers."""
-    gain = float(np.quantile(gains, share, method="lower"))
-    return math.log(gain) if gain > 1.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -145,16 +118,6 @@ class Scores:
         ins, outs = np.sort(self.values[self.included]), np.sort(self.values[~self.included])
         positives = outs.size - np.searchsorted(outs, thresholds, side="right")
         return positives.tolist(), np.searchsorted(ins, thresholds, side="right").tolist()
-
-    def halves(self, seed: int) -> tuple[Scores, Scores]:
-        """Two halves in a random order, independent of the coins."""
-        order = np.random.default_rng(seed).permutation(self.values.size)
-        parts = np.array_split(order, 2)
-        first, second = (Scores(self.values[part], self.included[part]) for part in parts)
-        if 0 in first.sizes + second.sizes:
-            message = "thresholds = held-out needs more scores: a half of them is of one kind only"
-            raise InvalidArgument(message, argument="thresholds")
-        return first, second
 
     def fair(self) -> None:
         """Raise `AssumptionViolated` where the coins of one run cannot have been fair (Hoeffding)."""
@@ -219,28 +182,6 @@ def at_values(scores: Scores, thresholds: Sequence[float], error: float) -> list
     return [_rates(positives, negatives, scores, sure) for positives, negatives in counts]
 
 
-def held_out(scores: Scores, delta: float, error: float, seed: int) -> list[Rates]:
-    """The threshold that is best on one half, judged on the other."""
-    first, second = scores.halves(seed)
-    shares = np.linspace(0.0, 1.0, _CANDIDATES)
-    tried = np.unique(np.quantile(first.values, shares, method="lower")).tolist()
-    rates = at_values(first, tried, min(error * len(tried), 1.0))
-    gains = [bounds.epsilon_of_rates(each.alpha, each.beta, delta) for each in rates]
-    return at_values(second, [tried[int(np.argmax(gains))]], error)
-
-
-def simultaneous(scores: Scores, error: float) -> list[Rates]:
-    """Many thresholds at once, by the band of Dvoretzky, Kiefer, Wolfowitz and Massart (1990)."""
-    steps = np.unique(scores.values)
-    steps = steps[np.unique(np.linspace(0, steps.size - 1, _CANDIDATES).astype(int))]
-    ins, outs = scores.sizes
-    wide, room = [math.sqrt(math.log(2.0 / error) / (2.0 * size)) for size in (outs, ins)]
-    return [
-        Rates(p, outs, n, ins, min(p / outs + wide, 1.0), min(n / ins + room, 1.0), banded=True)
-        for p, n in zip(*scores.errors(steps), strict=True)
-    ]
-
-
 def _rates(positives: int, negatives: int, scores: Scores, sure: float) -> Rates:
     ins, outs = scores.sizes
     alpha, beta = bounds.upper_rate(positives, outs, sure), bounds.upper_rate(negatives, ins, sure)
@@ -278,17 +219,6 @@ def guessed_as_said(scores: Scores) -> list[Guessed]:
         raise InvalidArgument("guesses must not all be 0, which is no guess", argument="guesses")
     right = int(((scores.values > 0.0) == scores.included)[made].sum())
     return [Guessed(made.size, int(made.sum()), right)]
-
-
-def guessed_held_out(scores: Scores, delta: float, error: float, seed: int) -> list[Guessed]:
-    """The share of guesses that is best on one half, judged on the other."""
-    first, second = scores.halves(seed)
-    shares = np.geomspace(0.005, 1.0, 24).tolist()
-    gains = [
-        bounds.one_run_epsilon(**count.counts, delta=delta, confidence=1.0 - error)
-        for count in guessed(first, shares)
-    ]
-    return guessed(second, [shares[int(np.argmax(gains))]])
 
 
 # --- files

@@ -5,15 +5,6 @@
 by one such sum above and one below: every delta_k is enclosed by the certificate, weights are exact, and
 what is left out is charged, since delta_k grows with k.
 
-**What the weak guarantee gains** because a client learns nothing after its own last round (`deltas`):
-client i sees the helper models of the rounds in which it is sampled, and its coins are independent of
-client j's. If t is i's last round, all that i sees is made of the releases of rounds 1 to t, so
-
-    delta_weak(eps) <= sum over t of p (1-p)^{R-t} delta_t(eps),
-
-delta_t that of t rounds towards everyone. With one round it is Lemma 3.8's p^2 delta_f; with f_j = 0 and
-two rounds 3 p^2 - 2 p^3, which the sixteen outcomes of the coins attain.
-
 **Theorem 1 as printed** (`theorem1_epsilon`), for f_j = C_{B/n}(G_{1/sigma}) tensor-K: the number that it
 gives, true or not. g_p = max(f_j, 1 - alpha - p^2) follows f_j at both ends and the line between them. The
 line has slope -1, so in terms of losses: those nearest to 0 become 0, as many as it takes until the total
@@ -32,7 +23,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from dpacct.answer import Answer
-from dpacct.citations import LAST_ROUND, MEAN_OF_ROUNDS, statement
+from dpacct.citations import MEAN_OF_ROUNDS, statement
 from dpacct.declare.domain import DELTA, RATE, Integer, Real, Word
 from dpacct.declare.number import Number
 from dpacct.declare.record import Parameter
@@ -54,45 +45,6 @@ from dpacct.plan.step_lattice import StepLattice, lattice
 from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Side, Strength, Unit
-
-MOST_SPARED_ROUNDS = 6
-"""Above this many rounds, sparing saves next to nothing."""
-MOST_SPARED_EPSILON = 50.0
-"""Beyond this nothing is worth sparing, and whole profiles take long."""
-
-
-def last_rounds(client_rate: float, rounds: int) -> Floats:
-    """Probability that the last round of an observer is t, for t = 1 .. `rounds`.
-
-    >>> last_rounds(0.5, 2).round(12).tolist()
-    [0.25, 0.5]
-    """
-    left = np.arange(rounds - 1, -1, -1.0)
-    return np.asarray(client_rate * (1.0 - client_rate) ** left)
-
-
-def deltas(
-    rounds_of: Callable[[int], Node], client_rate: float, rounds: int, epsilons: Floats
-) -> Floats:
-    """Upper ends of delta_weak at each epsilon; `rounds_of(t)` is the plan of t rounds."""
-    total = np.zeros(epsilons.shape)
-    for t, weight in enumerate(last_rounds(client_rate, rounds).tolist(), 1):
-        if weight > 0.0:
-            total += weight * rounds_of(t).profile(epsilons)
-    return total * (1.0 + 1e-12)
-
-
-def last_sync_epsilon(
-    rounds_of: Callable[[int], Node], client_rate: float, rounds: int, delta: float, most: float
-) -> float:
-    """The epsilon at which `deltas` is at most `delta`; `most` is known to be enough."""
-
-    def excess(epsilon: float) -> float:
-        value = float(deltas(rounds_of, client_rate, rounds, np.array([epsilon]))[0])
-        return math.log(value / delta) if value > 0.0 else -math.inf
-
-    return crossing(excess, most)[1]
-
 
 # --- Theorem 1 as printed
 
@@ -266,7 +218,6 @@ _LEAST = 1e-11  # below this delta the printed form drowns in the rounding of it
 _ABOUT = {
     "two-level": "K steps with probability p in each of R rounds; one release serves all helper models",
     "exact": "Theorem 2 without its limit, C_{B/n}(G_{1/sigma}) K R times: a client of every round",
-    "last-sync": "as two-level, but one observer learns nothing after its own last round",
     "clt": "the Gaussian limit, no guarantee",
 }
 
@@ -415,35 +366,6 @@ class PriFedSync(FederatedPlan):
         local = self.local()
         return Rounds(lambda k: local * k, self.client_rate, self.rounds)
 
-    def until_last_sync(self, *, delta: Number) -> Answer:
-        """Epsilon towards one other client, who learns nothing after its own last round.
-
-        At most `weak`, by a few percent at some rounds; takes time with many. Raises `InvalidArgument`.
-        """
-        most = self.strong(delta=delta)
-        at = DELTA.check("delta", delta)
-        if self.rounds == 1:  # both coins: p^2 of the delta of the steps
-            value = float(self._at(min(at / self.client_rate, _NEARLY_ONE)))
-        else:
-            value = last_sync_epsilon(
-                lambda t: self.but(rounds=t).tree(),
-                float(self.client_rate),
-                self.rounds,
-                float(at),
-                float(most),
-            )
-        return replace(
-            most,
-            value=value,
-            lower=None,
-            upper=value,
-            side=Side.UPPER,
-            strength=Strength.weakest((most.strength, Strength.BOUND)),
-            method="last-sync",
-            basis=(*most.basis, LAST_ROUND),
-            tree=None,
-        )
-
     def _seen(self, answer: Answer) -> Answer:
         if self.participation == "public" or self.client_rate == 1:
             return answer
@@ -473,10 +395,6 @@ class PriFedSync(FederatedPlan):
         )
         yield from self._both("two-level", weak, strong)
         yield from self._both("exact", full, full)
-        few = self.client_rate < 1 and self.rounds <= MOST_SPARED_ROUNDS
-        if few and float(weak) <= MOST_SPARED_EPSILON:
-            spared = self.until_last_sync(delta=delta)
-            yield Row("last-sync", "weak", spared, about=_ABOUT["last-sync"])
         true: dict[Notion, Answer] = {"weak": weak, "strong": strong}
         mu = self.mu_clt
         if mu <= _FARTHEST:

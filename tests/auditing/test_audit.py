@@ -16,9 +16,6 @@ from dpacct.auditing.scores import (
     Scores,
     at_ranks,
     at_values,
-    guessed_held_out,
-    held_out,
-    simultaneous,
 )
 from tests.cli.runner import Run, run
 from tests.structure.project import ROOT
@@ -49,11 +46,8 @@ RUNS: dict[str, tuple[dp.Node, Draw]] = {
 }
 HOW: list[dict[str, Any]] = [
     {"design": "two-worlds"},
-    {"design": "two-worlds", "thresholds": "held-out"},
-    {"design": "two-worlds", "thresholds": "simultaneous"},
     {"design": "two-worlds", "thresholds": [0.9, 0.2]},
     {"design": "one-run"},
-    {"design": "one-run", "thresholds": "held-out"},
     {"design": "one-run", "thresholds": 0.5},
 ]
 
@@ -65,7 +59,7 @@ def coins(seed: int, size: int = 2000) -> tuple[np.random.Generator, NDArray[np.
 
 @pytest.mark.parametrize(
     ("name", "how"),
-    [*product(("gaussian", "laplace"), HOW), ("sampled", HOW[0]), ("sampled", HOW[4])],
+    [*product(("gaussian", "laplace"), HOW), ("sampled", HOW[0]), ("sampled", HOW[2])],
     ids=str,
 )
 def test_scores_of_the_plans_own_pair_raise_no_alarm(name: str, how: dict[str, Any]) -> None:
@@ -85,7 +79,7 @@ def test_a_third_of_the_noise_is_noticed(how: dict[str, Any]) -> None:
     assert result.alarm and result.findings
 
 
-@pytest.mark.parametrize("how", [HOW[2], HOW[3], HOW[4]], ids=str)
+@pytest.mark.parametrize("how", [HOW[1], HOW[2]], ids=str)
 def test_the_stated_confidence_is_kept(how: dict[str, Any]) -> None:
     """Scores whose true epsilon is that of their curve at delta; audits that say more are counted."""
     truth = dp.Gaussian(sigma=1).epsilon(DELTA, method="exact").value
@@ -121,10 +115,6 @@ def test_thresholds_take_their_share_of_the_error() -> None:
     first, second = at_values(made, (95.0, 50.0), 0.2)
     assert first.alpha == pytest.approx(beta.isf(0.05, 5, 96), rel=1e-6)
     assert second.beta == pytest.approx(beta.isf(0.05, 21, 80), rel=1e-6)
-    for each in simultaneous(made, 0.2):
-        wide = np.sqrt(np.log(2 / 0.2) / 200)
-        assert each.alpha == pytest.approx(min(1.0, each.false_positives / 100 + wide))
-        assert each.beta == pytest.approx(min(1.0, each.false_negatives / 100 + wide))
 
 
 @pytest.mark.parametrize("design", ["one-run", "two-worlds"])
@@ -139,28 +129,6 @@ def test_looks_divide_the_error(design: str) -> None:
         assert bound.epsilon == pytest.approx(most, rel=1e-6), bound.method
     chances = [each.p_value for each in alone if each.p_value is not None]
     assert both.p_value == (min(1.0, 2 * min(chances)) if chances else None)
-
-
-@pytest.mark.parametrize("design", ["one-run", "two-worlds"])
-def test_what_is_held_out_is_not_what_was_chosen_on(design: str) -> None:
-    """Of scores that say nothing a chosen threshold would say something on its own half."""
-    wrong, audits = 0, 150
-    for seed in range(audits):
-        rng, inside = coins(seed, 60)
-        made, error = Scores(rng.normal(size=60), inside), 0.2
-        if design == "two-worlds":
-            (rates,) = held_out(made, 0.0, error, seed)
-            _, judged = made.halves(seed)
-            assert (rates.ins, rates.outs) == judged.sizes
-            counts = zip(*judged.errors(np.unique(made.values)), strict=True)
-            assert (rates.false_positives, rates.false_negatives) in counts
-            wrong += rates.alpha + rates.beta < 1.0
-        else:
-            (guess,) = guessed_held_out(made, 0.0, error, seed)
-            wrong += (
-                dp.auditing.one_run_epsilon(**guess.counts, delta=0, confidence=1 - error) > 0.0
-            )
-    assert wrong <= binom.isf(1e-5, audits, error)
 
 
 def test_a_curve_finds_what_one_epsilon_does_not() -> None:
@@ -186,10 +154,9 @@ def test_more_confidence_is_a_smaller_bound(how: dict[str, Any]) -> None:
         dp.audit(scores, included=inside, delta=DELTA, confidence=sure, **how)
         for sure in (0.5, 0.9, 0.99, 0.999999)
     ]
-    if how.get("thresholds") != "held-out":  # there another threshold may be chosen
-        for less, more in pairwise(audits):
-            for looser, stricter in zip(less.bounds, more.bounds, strict=True):
-                assert looser.epsilon >= stricter.epsilon, looser.method
+    for less, more in pairwise(audits):
+        for looser, stricter in zip(less.bounds, more.bounds, strict=True):
+            assert looser.epsilon >= stricter.epsilon, looser.method
     assert audits[0].epsilon > audits[-1].epsilon
 
 
@@ -227,19 +194,13 @@ def test_points_lie_above_the_curve_and_mu_below() -> None:
     assert all(b > ndtr(-ndtri(a) - 1.0) for a, b in result.points)
     assert 0.85 < (result["gdp"].mu or 0.0) < 1.0
     assert result["gdp"].epsilon > result["clopper-pearson"].epsilon > 1.5
-    assert [bound.kind for bound in result.bounds] == [
-        "confidence",
-        "confidence",
-        "credible",
-        "estimate",
-    ]
-    assert result["clopper-pearson"].epsilon < result["zanella-beguelin"].epsilon
+    assert [bound.method for bound in result.bounds] == ["clopper-pearson", "gdp"]
 
 
 def test_a_large_file_of_scores_takes_little_work() -> None:
     rng, inside = coins(7, 10**6)
     scores = gaussian(1.0)(rng, inside)
-    for how in HOW[:1] + HOW[4:5]:
+    for how in HOW[:1] + HOW[2:3]:
         assert dp.audit(scores, included=inside, delta=DELTA, **how).epsilon > 2.0
 
 
@@ -248,7 +209,7 @@ def test_a_pure_guarantee_is_compared_at_delta_0() -> None:
     fine = dp.audit(laplace(rng, inside), included=inside, delta=0, against=dp.Laplace(b=1))
     assert float(fine.proven or 0.0) == 1.0 and not fine.alarm
     loud = dp.audit(inside * 1.0, included=inside, delta=0, against=dp.Laplace(b=1))
-    assert loud.alarm and [bound.method for bound in loud.bounds] == ["one-run", "bootstrap"]
+    assert loud.alarm and [bound.method for bound in loud.bounds] == ["one-run"]
     nothing = dp.audit(inside * 1.0, included=inside, delta=0, against=dp.Gaussian(sigma=1))
     assert nothing.proven is None and nothing.alarm  # by the curve
 
@@ -260,7 +221,7 @@ def test_a_replace_one_plan_is_asked_under_its_adjacency() -> None:
     assert result.adjacency == "replace-one" and not result.alarm
 
 
-@pytest.mark.parametrize("thresholds", ["ranks", "held-out", 0.5])
+@pytest.mark.parametrize("thresholds", ["ranks", 0.5])
 @pytest.mark.parametrize("design", ["one-run", "two-worlds"])
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_order_of_equal_scores_tells_nothing(order: int, design: str, thresholds: Any) -> None:
@@ -317,17 +278,15 @@ def test_the_order_of_equal_scores_tells_nothing(order: int, design: str, thresh
         ),
         (
             {"thresholds": "best"},
-            "thresholds must be one of ranks, held-out or simultaneous, got 'best'",
+            "thresholds must be ranks, or finite numbers, got 'best'",
         ),
         ({"thresholds": [np.inf]}, "or finite numbers, got [inf]"),
-        ({"thresholds": "simultaneous"}, "thresholds = simultaneous needs design = two-worlds"),
         ({"thresholds": 0.5, "shares": [0.1]}, "they are for thresholds = ranks, not for fixed"),
         ({"shares": [2]}, "shares must be a number above 0 and at most 1, got 2"),
         (
             {"shares": [0.1], "design": "two-worlds"},
             "shares must leave a score beyond the threshold, got 0.1",
         ),
-        ({"seed": -1}, "seed must be a whole number"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -399,7 +358,7 @@ def test_words_state_confidence_assumptions_and_the_alarm(plan: str) -> None:
     output = run("audit", SCORES, "--against", plan)
     assert output.code == 5
     assert output.stdout.startswith("epsilon is at least 0.")
-    for words in ("with 95 % confidence", "one-run", "an estimate", "fair coin", "ALARM", "proved"):
+    for words in ("with 95 % confidence", "one-run", "fair coin", "ALARM", "proved"):
         assert words in output.stdout
     quiet = run("audit", SCORES, "--delta", "1e-5")
     assert quiet.code == 0 and "ALARM" not in quiet.stdout and "proved" not in quiet.stdout
@@ -472,10 +431,10 @@ def test_a_bad_file(content: str, message: str, tmp_path: Path) -> None:
         (["nowhere.csv"], "scores cannot be read from 'nowhere.csv': no such file or directory"),
         ([], "SCORES must be given: dpacct audit SCORES"),
         ([SCORES, "--against", "nowhere.toml"], "nowhere.toml"),
-        ([SCORES, "--thresholds", "held-ot"], "thresholds must be one of"),
+        ([SCORES, "--thresholds", "held-ot"], "thresholds must be ranks, or"),
         (
             [SCORES, "--thresholds", "1,x"],
-            "--thresholds must be one of ranks, held-out or simultaneous, or finite",
+            "--thresholds must be ranks, or finite",
         ),
         ([SCORES, "--thresholds", "0.5", "--share", "0.5"], "they are for thresholds = ranks"),
         ([SCORES, "--score", "scor"], "did you mean score?"),

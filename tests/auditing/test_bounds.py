@@ -104,44 +104,6 @@ def test_mu_of_rates_is_on_the_gaussian_curve(mu: float) -> None:
     assert A.epsilon_of_mu(mu, 1e-5) == pytest.approx(answer.value, rel=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("positives", "outs", "negatives", "ins", "delta"),
-    [
-        (5, 100, 5, 100, 0.0),
-        (0, 50, 20, 60, 1e-5),
-        (3, 1000, 700, 900, 1e-3),
-        (30, 100, 30, 100, 0.05),
-        (18, 20, 17, 20, 0.1),
-    ],
-)
-def test_the_credible_region_by_quadrature(
-    positives: int, outs: int, negatives: int, ins: int, delta: float
-) -> None:
-    """The posterior probability that DP at the epsilon found is exceeded, over both rates."""
-    epsilon = A.credible_epsilon(positives, outs, negatives, ins, delta, 0.9)
-    a, b, c, d = (
-        mp.mpf(n) + 0.5 for n in (positives, outs - positives, negatives, ins - negatives)
-    )
-    growth, kept = mp.e**epsilon, 1 - mp.mpf(delta)
-    mp.mp.dps = 15
-
-    def cdf(y: mp.mpf) -> mp.mpf:
-        return mp.betainc(c, d, 0, min(max(y, 0), 1), regularized=True)
-
-    def outside(x: mp.mpf) -> mp.mpf:
-        low = max(kept - growth * x, (kept - x) / growth)
-        high = min(growth * (1 - x) + delta, 1 - (x - delta) / growth)
-        density = x ** (a - 1) * (1 - x) ** (b - 1) / mp.beta(a, b)
-        return density * (cdf(low) + 1 - cdf(high))
-
-    mean, spread = a / (a + b), mp.sqrt(a * b / ((a + b) ** 2 * (a + b + 1)))
-    cuts = [mean + k * spread for k in (-4, -2, -1, 0, 1, 2, 4, 8, 16)]
-    cuts += [kept / (1 + growth), (growth + delta) / (1 + growth), delta, kept]
-    chance = mp.quad(outside, [0, *sorted(x for x in cuts if 0 < x < 1), 1], maxdegree=3)
-    mp.mp.dps = 50
-    assert float(chance) == pytest.approx(0.9, abs=2e-6)
-
-
 # --- one run
 
 
@@ -395,7 +357,6 @@ def test_a_curve_is_the_highest_of_its_lines(seed: int) -> None:
         lambda x: A.mu_of_rates(x, 0.1),
         lambda x: A.mu_of_rates(0.1, x),
         lambda x: A.epsilon_of_mu(1, x),
-        lambda x: A.credible_epsilon(5, 100, 5, 100, x, 0.95),
         lambda x: A.upper_rate(1, 10, x),
         lambda x: A.Curve.gaussian(1).at(x),
     ],

@@ -62,16 +62,14 @@ def test_no_coin_is_plain_composition() -> None:
 
 
 def test_one_round_is_a_share_of_its_delta() -> None:
-    """R = 1: p delta_f, and p^2 delta_f towards one other client (Lemma 3.8)."""
+    """R = 1: p delta_f."""
     federated = plan(rounds=1, batch_size=120, client_rate="0.3")
     local = federated.local().delta(epsilon=0.5)
     assert federated.tree().delta(epsilon=0.5).upper == pytest.approx(0.3 * float(local), rel=1e-8)
-    spared = federated.until_last_sync(delta=0.09 * float(local))
-    assert float(spared) == pytest.approx(0.5, rel=1e-7)
     # both coins, so the lower end towards one other client is below that
     weak, strong = federated.weak(delta=1e-5), federated.strong(delta=1e-5)
     assert weak.upper == strong.upper
-    assert weak.lower <= float(federated.until_last_sync(delta=1e-5)) < strong.upper  # type: ignore[operator]
+    assert weak.lower < strong.upper
     # and it is the same plan as through its tree, where the engine sees a coin
     assert federated.tree().epsilon(delta=1e-5, method="exact").upper == pytest.approx(
         strong.upper, rel=1e-7
@@ -202,14 +200,6 @@ def test_a_secret_coin_is_not_relied_upon() -> None:
     assert seen.upper == hidden.upper and hidden.lower is None and hidden.side is dp.Side.UPPER
     assert any("secret" in str(assumption) for assumption in hidden.assumptions)
     assert plan(participation="secret", client_rate=1).strong(delta="1e-5").lower is not None
-
-
-def test_the_last_sync_spares_a_little() -> None:
-    federated = plan(rounds=3, client_rate="0.4", batch_size=60)
-    two, spared = federated.strong(delta="1e-4"), federated.until_last_sync(delta="1e-4")
-    assert 0.5 * float(two) < float(spared) < float(two)
-    names = [row.name for row in federated.rows(delta="1e-4")]
-    assert names.count("last-sync") == 1
 
 
 def test_noise_for_a_target_meets_it_and_less_does_not() -> None:

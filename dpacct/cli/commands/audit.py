@@ -35,8 +35,7 @@ if TYPE_CHECKING:
         ),
         option(
             "--thresholds HOW",
-            "ranks: fixed by --share; numbers separated by commas: fixed beforehand; held-out: chosen"
-            " on a random half, judged on the other; simultaneous: all at once, for two worlds",
+            "ranks: fixed by --share; or numbers separated by commas, fixed beforehand",
             default="ranks",
         ),
         option(
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
         option("--score NAME", "column with the scores", default="score"),
         option("--included NAME", "column with the coins", default="included"),
         declared(Meaning.adjacency),
-        option("--seed S", "seed of the bootstrap and of the held-out half", default="0"),
     ),
     group(
         "Output",
@@ -84,9 +82,9 @@ def main(line: CommandLine) -> Result:
         delta = plan.delta
     columns = line.pick(("score", "included"))
     scores, guesses = read_csv(line.get("path") or "", columns["score"], columns["included"])
-    said: dict[str, Any] = line.pick(("confidence", "design", "thresholds", "adjacency", "seed"))
+    said: dict[str, Any] = line.pick(("confidence", "design", "thresholds", "adjacency"))
     numbers = [exact(part) for part in said["thresholds"].split(",")]
-    if numbers != [None]:  # or a word; what is no finite number is refused as nan
+    if said["thresholds"] != "ranks":  # what is no finite number is refused as nan
         said["thresholds"] = [
             float(each) if each is not None and fits(each) else math.nan for each in numbers
         ]
@@ -122,17 +120,12 @@ def _lines(audit: Found) -> Iterator[str]:
     yield f"{head}    at delta {rounded(audit.delta, 'nearest', 6)}"
     where = "one run" if audit.design == "one-run" else "independent runs"
     yield f"  {ins + outs} canaries of {where}, {ins} included; thresholds: {audit.thresholds}"
-    means = {
-        "confidence": f"holds with {sure} confidence",
-        "credible": f"{sure} credible: a posterior's, no confidence",
-        "estimate": "an estimate",
-    }
     rows = [
         (
             bound.method,
-            f"{'~' if bound.kind == 'estimate' else '>='} {rounded(bound.epsilon, 'down', 4)}",
+            f">= {rounded(bound.epsilon, 'down', 4)}",
             "" if bound.mu is None else f">= {rounded(bound.mu, 'down', 4)}",
-            means[bound.kind] + ("" if bound.general or not bound.mu else ", for Gaussian curves"),
+            f"holds with {sure} confidence{'' if bound.general else ', for Gaussian curves'}",
         )
         for bound in audit.bounds
     ]
