@@ -287,10 +287,6 @@ LABELS = Citation(
     "dpacct.labels",
     link="docs/theory/voting.md",
 )
-SPREAD = Citation(
-    "above: each label's probability between those of votes for one class (a voter may spread its vote)",
-    "dpacct.spread_votes",
-)
 COUNTS = Citation("the noisy counts, which the labels are computed from", "dpacct.noisy_counts")
 MEAN_OF_ROUNDS = Citation(
     "the mean over the number of rounds that took place, each delta enclosed in balls",

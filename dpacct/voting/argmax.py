@@ -280,11 +280,11 @@ class Moves:
         return Moves(self.row[chosen], self.source[chosen], self.target[chosen])
 
 
-def moves(counts: Counts, level: Level, *, alike: bool = True, negative: bool = False) -> Moves:
+def moves(counts: Counts, level: Level, *, alike: bool = True) -> Moves:
     """All neighbours of each histogram (rows sorted, the largest first).
 
     Classes with equal counts are interchangeable, if `alike`; then one of each kind is enough. (Baselines
-    of interactive screening tell them apart.) `negative`: an agent may also leave a class that has fewer.
+    of interactive screening tell them apart.)
     """
     rows, classes = counts.shape
     first = np.ones((rows, classes), dtype=bool)
@@ -293,7 +293,7 @@ def moves(counts: Counts, level: Level, *, alike: bool = True, negative: bool = 
     index = np.arange(classes)
     if level.is_agent:
         gain_row, gain = np.nonzero(first)
-        lose_row, lose = np.nonzero(first & ((counts >= level.step) | negative))
+        lose_row, lose = np.nonzero(first & (counts >= level.step))
         nobody = np.full
         return Moves(
             np.concatenate((gain_row, lose_row)),
@@ -318,9 +318,7 @@ class Laws:
     other: Floats
 
 
-def laws(
-    counts: Counts, level: Level, noise: CountNoise, *, alike: bool = True, negative: bool = False
-) -> Laws:
+def laws(counts: Counts, level: Level, noise: CountNoise, *, alike: bool = True) -> Laws:
     """The argmax at histograms (rows sorted, the largest count first) and at all their neighbours.
 
     >>> from fractions import Fraction
@@ -329,7 +327,7 @@ def laws(
     >>> np.exp(result.base).round(12).tolist()
     [[0.865767175635, 0.067116412183, 0.067116412183]]
     """
-    every = moves(counts, level, alike=alike, negative=negative)
+    every = moves(counts, level, alike=alike)
     log_p = np.empty(counts.shape)
     other = np.empty((every.row.size, counts.shape[1]))
     place = np.argsort(every.row, kind="stable")
@@ -442,13 +440,3 @@ class Screening:
         """Log probabilities of no answer and of each class."""
         no, yes = self.log_passes(top)
         return np.concatenate((no[:, None], yes[:, None] + labels), axis=1)
-
-    def between(
-        self, tops: tuple[Floats, Floats], low: Floats, high: Floats
-    ) -> tuple[Floats, Floats]:
-        """Ends of the log probabilities of no answer and of each class, by those of top and classes."""
-        (no_most, yes_least), (no_least, yes_most) = map(self.log_passes, tops)
-        return (
-            np.concatenate((no_least[:, None], yes_least[:, None] + low), axis=1),
-            np.concatenate((no_most[:, None], yes_most[:, None] + high), axis=1),
-        )

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from dpacct.answer import Answer
-from dpacct.citations import CONVERSION, COUNTS, LABELS, SPREAD, Citation, statement
+from dpacct.citations import CONVERSION, COUNTS, LABELS, Citation, statement
 from dpacct.declare.domain import DELTA
 from dpacct.declare.number import Number, ln, near
 from dpacct.display import Displayed, Facts
@@ -379,11 +379,10 @@ def voting_cost(
         if result is not None:
             # where bounds stand in for some queries, or all cost the most they can, the bound may be less
             upper = min(result.upper, float(bound))
-            basis = (LABELS,) if level.proven else (LABELS, SPREAD)
             if result.lower is None:
-                outcome = answer(upper, "exact-rdp", LABELS, *names, CONVERSION, *basis[1:])
+                outcome = answer(upper, "exact-rdp", LABELS, *names, CONVERSION)
             else:
-                outcome = answer(upper, "exact", *basis)
+                outcome = answer(upper, "exact", LABELS)
                 outcome = replace(outcome, lower=min(result.lower, upper), side=Side.TWO_SIDED)
             forward_upper = min(result.one_way, upper)
             one_way = answer(forward_upper, outcome.method, *outcome.basis)
@@ -428,6 +427,8 @@ def _exact(
     bounds: Bounds, log_delta: float, order: float, most: int | None
 ) -> tuple[ExactCost | None, str, Floats | None]:
     """The exact cost of as many kinds of query as time allows, the costliest first; else why not."""
+    if not bounds.level.proven:
+        return None, "a voter of several neighbours may spread its vote over classes", None
     first, which, count = bounds.histograms.alike()
     kinds = bounds.histograms.rows(first)
     near = bounds.noise.reach(bounds.level.step) >= kinds.margins[:, -1]

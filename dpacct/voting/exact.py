@@ -11,20 +11,6 @@ outcomes added by falling ratio p/q; the upper hull of all curves is the curve o
 (Blackwell), whose composition bounds theirs (Zhu, Dong, Wang 2022). From below it is the one neighbour that
 tells most at the saddle.
 
-An agent that spreads its vote over classes stays between the votes for one class each. With a vote u of the
-simplex beside counts n, P_j(n + u) is log-concave in u (docs/theory/voting.md), so it is least at a vertex;
-it grows with u_j and falls with the others, so it is largest at e_j. P_j(n - u) is least at e_j; from above
-it lies below its tangent at n, whose slopes are at most those back to n + e_i:
-
-    P_j(n - u) <= max_i P_j(n)^2 / P_j(n + e_i).
-
-So the law lies in a box, and a set S of labels has at most the chance
-
-    min(sum_S high, 1 - sum_{not S} low).
-
-The upper hull of these points over the votes' own chances of S is the curve of a pair of laws, and its
-mirror image that of the other order. Of many classes, which have too many sets, the hull is that of each
-term alone.
 """
 
 from __future__ import annotations
@@ -32,13 +18,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dpacct.mechanisms.laws import knots
 from dpacct.pld import contour, conversions, rows
 from dpacct.pld.interval import Interval
 from dpacct.pld.stable import Floats
@@ -54,90 +37,6 @@ if TYPE_CHECKING:
     Places = NDArray[np.intp]
     Rest = Callable[[Floats], Floats]
     Law = tuple[str, Places, Floats, Floats]
-
-
-# --- agents that spread their votes
-
-_BOX_ROUNDING = 1e-13
-_FEW_OUTCOMES = 11  # outcomes of which all sets are looked at
-
-
-def boxes(
-    base: Floats, joined: Floats, left: Floats
-) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Ends of the log probabilities of each histogram's classes when an agent joins, and when it leaves.
-
-    `joined` and `left` hold, for each histogram, a law for each class that the agent's whole vote is for.
-    """
-    most = left.max(axis=1)
-    if base.shape[1] > 2:  # with two classes there is but one other to take from
-        most = np.minimum(2.0 * base - joined.min(axis=1), 0.0)
-    return (joined.min(axis=1), joined.max(axis=1)), (left.min(axis=1), most)
-
-
-def box_pair(base: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Log masses (of any law in the box, of `own`) of the pair that dominates, for one histogram.
-
-    All three are logs of probabilities; with a box of one point the pair is these laws.
-
-    >>> law, other = np.log([0.75, 0.25]), np.log([0.25, 0.75])
-    >>> p, q = box_pair(law, other, other)
-    >>> np.exp(p).round(9).tolist(), np.exp(q).round(9).tolist()
-    ([0.75, 0.25, 0.0], [0.25, 0.75, 0.0])
-    """
-    q, least = np.exp(base), np.exp(low) * (1.0 - _BOX_ROUNDING)
-    most = np.minimum(np.exp(high) * (1.0 + _BOX_ROUNDING), 1.0)
-    if q.size <= _FEW_OUTCOMES:
-        sets = _sets(q.size)
-        width, height = corners(
-            np.minimum(sets @ q, 1.0),
-            np.minimum(np.minimum(sets @ most, 1.0 - (1.0 - sets) @ least), 1.0),
-        )
-        # what the votes have and no law of the box needs: nothing one way, an endless loss the other
-        width, height = np.append(width, max(0.0, 1.0 - width.sum())), np.append(height, 0.0)
-    else:
-        width, height = _lesser(_curve(q, most, 0.0), _curve(q, least, 1.0 - float(least.sum())))
-    with np.errstate(divide="ignore"):
-        return np.log(height), np.log(width)
-
-
-def corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Widths and heights between the corners of the upper hull of points, of (0, 0) and of (1, 1)."""
-    place = np.lexsort((-y, x))
-    x, y = x[place], y[place]
-    rising = y > np.maximum.accumulate(np.append(0.0, y[:-1]))
-    inner = zip(x[rising].tolist(), (-y[rising]).tolist(), strict=True)
-    # a first rise straight up is a corner of its own
-    values = np.array([(0.0, 0.0), *knots.hull([(0.0, 0.0), *inner, (1.0, -1.0)])])
-    widths, heights = np.diff(values[:, 0]), -np.diff(values[:, 1])
-    return widths[heights > 0.0], heights[heights > 0.0]
-
-
-@lru_cache(maxsize=16)
-def _sets(size: int) -> Floats:
-    """All sets of so many outcomes, as rows of zeros and ones."""
-    return np.array(list(product((0.0, 1.0), repeat=size)))
-
-
-def _lesser(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-    """Widths and heights between the corners of the smaller of two concave curves, and of 1."""
-    x = np.union1d(first[0], second[0])
-    apart = np.subtract(*(np.interp(x, *curve) for curve in (first, second)))
-    cross = np.flatnonzero(apart[:-1] * apart[1:] < 0.0)
-    share = apart[cross] / (apart[cross] - apart[cross + 1])
-    x = np.union1d(x, x[cross] + share * np.diff(x)[cross])
-    y = np.minimum(np.minimum(*(np.interp(x, *curve) for curve in (first, second))), 1.0)
-    x, y = np.append(0.0, x), np.append(0.0, y)  # an outcome that `own` hardly has
-    return np.diff(x), np.maximum(np.diff(y), 0.0)
-
-
-def _curve(q: Floats, masses: Floats, start: float) -> tuple[Floats, Floats]:
-    """Corners of the largest sum of masses over sets of so much q, from `start` on."""
-    with np.errstate(divide="ignore"):
-        order = np.argsort(-(np.log(masses) - np.log(q)), kind="stable")
-    x = np.minimum(np.append(0.0, np.cumsum(q[order])), 1.0)
-    x[-1] = 1.0
-    return x, np.append(start, start + np.cumsum(masses[order]))
 
 
 # --- a side of the question, and its composition
@@ -248,70 +147,37 @@ def _losses(log_p: Floats, log_q: Floats) -> tuple[Stack, NDArray[np.bool_]]:
 
 
 @dataclass(frozen=True)
-class VoteQuestion:
-    """Epsilon at a log delta, or log delta at an epsilon.
+class VoteEpsilon:
+    """The question for the least epsilon >= 0 at which log delta is at most this."""
 
-    `by_moment`: an upper end by a log moment and its tilt, and `tilt`: about the best one for a stack, near a
-    guess. `by_contour`: of loss distributions beside so much
-    P-mass of infinite losses. `by_rows`: of a stack on a lattice, at a tilt, and
-    from below only where that is beyond a number. None is below `floor`.
-    """
-
-    by_moment: Callable[[float, float], float]
-    tilt: Callable[[Stack, float], float]
-    by_contour: Callable[[Sequence[Part], float], Interval]
-    by_rows: Callable[[Stack, float, float], Interval]
-    floor: float
+    log_delta: float
 
     def bound(self, log_moment: float, c: float) -> float:
-        """Bound by a log moment; inf by an infinite one."""
-        return self.by_moment(log_moment, c) if math.isfinite(log_moment) else math.inf
+        """An upper end by a log moment at its tilt; inf by an infinite one."""
+        if not math.isfinite(log_moment):
+            return math.inf
+        return max(0.0, conversions.epsilon(log_moment, c, self.log_delta)) * (1.0 + 1e-13)
 
+    def tilt(self, stack: Stack, guess: float) -> float:
+        """About the best tilt for a stack, near a guess."""
+        return stack.tilt_for_epsilon(self.log_delta, guess)
 
-def of_epsilon(log_delta: float) -> VoteQuestion:
-    """The least epsilon >= 0 at which log delta is at most this."""
-
-    def by_contour(parts: Sequence[Part], infinite: float) -> Interval:
-        target = math.exp(log_delta) - infinite
+    def by_contour(self, parts: Sequence[Part], infinite: float) -> Interval:
+        """The answer for loss distributions beside so much P-mass of infinite losses."""
+        target = math.exp(self.log_delta) - infinite
         if not target > 0.0:
             return Interval(math.inf, 0.0, math.inf)
         return contour.epsilon(parts, math.log(target))
 
-    return VoteQuestion(
-        lambda log_moment, c: (
-            max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
-        ),
-        lambda stack, guess: stack.tilt_for_epsilon(log_delta, guess),
-        by_contour,
-        lambda stack, tilt, beyond: rows.epsilon(stack, log_delta, tilt, beyond=beyond),
-        0.0,
-    )
+    def by_rows(self, stack: Stack, tilt: float, beyond: float) -> Interval:
+        """The answer for a stack on a lattice, from below only where that is beyond a number."""
+        return rows.epsilon(stack, self.log_delta, tilt, beyond=beyond)
 
 
-def of_log_delta(epsilon: float) -> VoteQuestion:
-    """Log delta at this epsilon."""
-
-    def by_contour(parts: Sequence[Part], infinite: float) -> Interval:
-        finite = contour.log_delta(parts, epsilon)
-        rest = math.log(infinite + 1e-320)
-        upper = float(np.logaddexp(finite.upper, rest)) if finite.resolved else math.inf
-        return Interval(finite.value, finite.lower, upper, finite.resolved, finite.tilt)
-
-    return VoteQuestion(
-        lambda log_moment, c: min(conversions.log_delta(log_moment, c, epsilon) + 1e-13, 0.0),
-        lambda stack, guess: stack.tilt_for_delta(epsilon, guess),
-        by_contour,
-        lambda stack, tilt, beyond: rows.log_delta(stack, epsilon, tilt, beyond=beyond),
-        -math.inf,
-    )
-
-
-def composed(
-    sides: Sequence[Neighbours], granted: Sequence[Neighbours], question: VoteQuestion
-) -> tuple[float, float, float]:
-    """(lower end by the sides, upper end by the granted ones, upper end by those "from" the votes)."""
-    lower, uppers = question.floor, dict[str, float]()
-    looked = [(*least_renyi(side, question), side) for side in granted if side.kinds.size]
+def composed(sides: Sequence[Neighbours], question: VoteEpsilon) -> tuple[float, float, float]:
+    """(lower end, upper end, upper end by the sides "from" the votes)."""
+    lower, uppers = 0.0, dict[str, float]()
+    looked = [(*least_renyi(side, question), side) for side in sides if side.kinds.size]
     slow = False  # lattices of many queries: only the side that leads is asked from below
     # the costliest first: a side that is known to cost less needs no second look
     for bound, c, side in sorted(looked, key=lambda asked: -asked[0]):
@@ -322,16 +188,13 @@ def composed(
                 tilts.append(question.tilt(stack, c))
                 least = min(bound, _solved(stack, question, tilts[-1], math.inf).upper)
             uppers[side.name] = max(uppers.get(side.name, -math.inf), least)
-        if side in sides and least > (max(uppers.values()) * (1.0 - 1e-9) if slow else lower):
+        if least > (max(uppers.values()) * (1.0 - 1e-9) if slow else lower):
             lower, slow = _least(side, tilts, question, lower)
-    for side in sides:
-        if side not in granted and side.kinds.size:
-            lower, _ = _least(side, [least_renyi(side, question)[1]], question, lower)
     upper = max(uppers.values())
     return min(lower, upper), upper, uppers["from"]
 
 
-def least_renyi(side: Neighbours, question: VoteQuestion) -> tuple[float, float]:
+def least_renyi(side: Neighbours, question: VoteEpsilon) -> tuple[float, float]:
     """(upper end by the worst neighbours' Renyi divergences, the tilt that gives it)."""
     readings: dict[float, float] = {}
 
@@ -358,7 +221,7 @@ def least_renyi(side: Neighbours, question: VoteQuestion) -> tuple[float, float]
 
 
 def _least(
-    side: Neighbours, tilts: list[float], question: VoteQuestion, least: float
+    side: Neighbours, tilts: list[float], question: VoteEpsilon, least: float
 ) -> tuple[float, bool]:
     """A lower end: the cost of the neighbours with the largest log M at a tilt near the saddle.
 
@@ -380,7 +243,7 @@ def _least(
     return best, False
 
 
-def _solved(stack: Stack, question: VoteQuestion, tilt: float, beyond: float) -> Interval:
+def _solved(stack: Stack, question: VoteEpsilon, tilt: float, beyond: float) -> Interval:
     """Solve for one choice of laws by a contour; few queries on a lattice, from below if beyond a number."""
     queries = float(stack.count.sum())
     if queries == 1.0 or queries > _FEWEST:
@@ -476,7 +339,6 @@ class ExactLabels:
     level: Level
     noise: CountNoise
     screening: Screening | None = None
-    spread: bool = False  # agents may spread their votes: pairs that dominate whatever they do
 
     @property
     def reach(self) -> float:
@@ -489,8 +351,7 @@ class ExactLabels:
         "from": P is the votes and Q a neighbour; "to" the other way round; by turns.
         """
         many = np.ones(self.histograms.counts.shape[0]) if count is None else count
-        split = self._spread if self.spread else self._split
-        return [Neighbours.of(*side, many) for side in split(self.histograms)]
+        return [Neighbours.of(*side, many) for side in self._split(self.histograms)]
 
     def _split(self, part: Histograms) -> Iterator[Law]:
         result = laws(part.counts, self.level, self.noise, alike=part.residual is None)
@@ -505,30 +366,6 @@ class ExactLabels:
             rows, theirs = result.moves.row[chosen], nearby[chosen]
             yield "from", rows, at_votes[rows], theirs
             yield "to", rows, theirs, at_votes[rows]
-
-    def _spread(self, part: Histograms) -> Iterator[Law]:
-        """Agents that join, and that leave: the pair of the box that the law stays in, either way."""
-        result = laws(part.counts, self.level, self.noise, alike=False, negative=True)
-        rows, at_votes = part.counts.shape[0], result.base
-        joined, left = (
-            result.other[chosen].reshape(rows, -1, part.counts.shape[1])
-            for chosen in _changes(result.moves, self.level)
-        )
-        ends = list(boxes(at_votes, joined, left))
-        if self.screening is not None:
-            step = self.level.step
-            tops = (part.top, part.top + step), (part.top - step, part.top)
-            for i, (top, (low, high)) in enumerate(zip(tops, tuple(ends), strict=True)):
-                ends[i] = self.screening.between(top, low, high)
-            at_votes = self.screening.joined(part.top, at_votes)
-        for low, high in ends:
-            pairs = [box_pair(*box) for box in zip(at_votes, low, high, strict=True)]
-            size = max(p.size for p, _ in pairs)
-            p, q = (np.full((rows, size), -np.inf) for _ in range(2))
-            for i, (ours, theirs) in enumerate(pairs):
-                p[i, : ours.size], q[i, : theirs.size] = ours, theirs
-            yield "from", np.arange(rows), q, p
-            yield "to", np.arange(rows), p, q
 
     # -- each query by itself ------------------------------------------------------------------
 
@@ -560,11 +397,6 @@ class ExactLabels:
 
     # -- all of them ----------------------------------------------------------------------------
 
-    def both(self, count: Floats) -> tuple[list[Neighbours], list[Neighbours]]:
-        """The sides of so many queries of each kind: what is realised, and what bounds all a unit does."""
-        sides = self.sides(count)
-        return sides, sides if self.level.proven else replace(self, spread=True).sides(count)
-
     def cost(
         self, count: Floats, log_delta: float, order: float, rest: Rest | None = None
     ) -> ExactCost:
@@ -573,15 +405,15 @@ class ExactLabels:
         `rest` bounds, at any orders, the Renyi divergence of queries that are not among the kinds.
         """
         if rest is None and count.size <= MOST_COMPOSED:
-            sides, granted = self.both(count)
+            sides = self.sides(count)
             shown = np.max([side.divergences(order) for side in sides], axis=0)
-            return ExactCost(*composed(sides, granted, of_epsilon(log_delta)), shown)
+            return ExactCost(*composed(sides, VoteEpsilon(log_delta)), shown)
         orders = around(order)
         parts, totals = list[Floats](), np.zeros(1)
         for places, part in self._parts():
-            sides, granted = part.both(count[places])
+            sides = part.sides(count[places])
             parts.append(np.max([side.divergences(order) for side in sides], axis=0))
-            totals = totals + np.array([side.log_moments(orders - 1.0) for side in granted])
+            totals = totals + np.array([side.log_moments(orders - 1.0) for side in sides])
         rates = totals / (orders - 1.0) + (0.0 if rest is None else rest(orders))
         ends = [float(converted(rate, orders, log_delta).min()) for rate in rates]
         return ExactCost(None, max(ends), max(ends[::2]), np.concatenate(parts))

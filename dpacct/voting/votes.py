@@ -403,7 +403,7 @@ class Level:
         """Return whether the enumerated neighbours include the worst one.
 
         An agent of kNN voting may spread its vote over classes. That a vote for one class is the worst is
-        shown for Renyi divergences in one order only; what bounds all others is in `spread`.
+        shown for Renyi divergences in one order only.
         """
         return not self.is_agent or self.shares == 1
 
