@@ -61,7 +61,7 @@ POINTS = Integer(2, 100_000)
 def main(line: CommandLine) -> Result:
     """Compute a whole curve of a plan, as a picture, CSV or JSON.
 
-    Epsilon over the steps, noise over epsilon, and the gap between methods are `dp.plots` in Python.
+    Several --method of a profile are compared.
     """
     from dpacct.cli import output
     from dpacct.plan.node import resolve_adjacency

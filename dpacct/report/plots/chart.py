@@ -169,7 +169,7 @@ class Chart:
     """Everything that one picture shows.
 
     Attributes:
-        kind: "profile", "tradeoff", "rdp", "steps" or "noise"; "" of any other.
+        kind: "profile", "tradeoff", "rdp" or "audit"; "" of any other.
         x: the horizontal axis.
         y: the vertical axis.
         points: where the lines are known, never decreasing.

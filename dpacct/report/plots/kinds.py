@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from dpacct.plan.node import Node
     from dpacct.report.plots.chart import Column
 
-DEFAULT = ("exact", "rdp", "clt")
-"""The methods that are compared by default."""
 _NEGLIGIBLE = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 _WIDEST = 10.0  # epsilon
 T = TypeVar("T")
@@ -71,12 +69,7 @@ def profile(
             grade = plan.delta(epsilon=float(points[len(points) // 2]), method=strongest).strength
             lines.append(Line("delta", method_name(strongest), values, grade, strongest))
         else:
-            lines += lines_by_method(
-                "delta",
-                points.tolist(),
-                lambda e, name: plan.delta(epsilon=e, method=name),
-                [method],
-            )
+            lines.append(_line(plan, points, method))
     names = dict.fromkeys(strongest if name == "auto" else name for name in methods)
     at = _answers(plan, delta, names)
     # A profile falls, so there is room above it; beside several of them below.
@@ -227,90 +220,27 @@ def _best_order(plan: Node, at_order: Callable[[float, float], float]) -> tuple[
     return min(tried.items())
 
 
-def steps(
-    step: Node,
-    *,
-    counts: Sequence[int] | None = None,
-    delta: Number = "1e-5",
-    methods: Sequence[str] | None = None,
-    asked: int | None = None,
-) -> Chart:
-    """Epsilon at `delta` against how often `step` is repeated, by one or more methods.
-
-    `asked` is a number of steps that is marked. Raises what the plan's own questions raise.
-
-    >>> import dpacct as dp
-    >>> picture = dp.plots.steps(dp.Gaussian(sigma=20), counts=[1, 10, 100])
-    """
-    whole = whole_counts(1, 10_000, 41) if counts is None else [int(count) for count in counts]
-    if asked is not None:
-        whole = sorted({*whole, asked})
-    lines = lines_by_method(
-        "epsilon",
-        whole,
-        lambda count, method: (step * count).epsilon(delta=delta, method=method),
-        methods,
-    )
-    of_delta = f"delta {up(float(delta))}"
-    main = lines[0]
-    number = near if main.strength <= Strength.ESTIMATE else up
-    first, last = np.flatnonzero(np.isfinite(main.values))[[0, -1]].tolist()
-    low, high = (
-        f"{number(float(main.values[i]))} ({whole[i]:,} step{'' if whole[i] == 1 else 's'})"
-        for i in (first, last)
-    )
-    title = f"At {of_delta} the {main.label} epsilon grows from {low} to {high}"
-    marks: tuple[Mark, ...] = ()
-    if asked is not None and math.isfinite(height := float(main.values[whole.index(asked)])):
-        title += f"; after {asked:,} steps it is {number(height)}"
-        marks = (Mark(float(asked), height, f"{asked:,} steps", (-30, 30)),)
-    return _chart(
-        "steps",
-        step,
-        Axis("steps", "number of steps (T)", log=True),
-        Axis("epsilon", "epsilon (ε)", log=True),
-        whole,
-        lines,
-        title,
-        words=f"{step} * steps",
-        facts=(of_delta,),
-        marks=marks,
-    )
-
-
-def whole_counts(first: int, last: int, points: int) -> list[int]:
-    """Whole numbers from `first` to `last`, evenly on a logarithmic scale, each once.
-
-    >>> whole_counts(1, 1000, 4)
-    [1, 10, 100, 1000]
-    """
-    counts = {round(count) for count in np.geomspace(first, last, points).tolist()}
-    return sorted({min(max(count, first), last) for count in counts})
-
-
 def _chart(
     kind: str,
     plan: Node,
     x: Axis,
     y: Axis,
-    points: Column | Sequence[int],
+    points: Column,
     lines: Sequence[Line],
     title: str,
-    *,
-    words: str = "",
     **more: Any,
 ) -> Chart:
-    """A chart about a plan; `words` stand for it where one of its numbers varies."""
+    """A chart about a plan."""
     return Chart(
         kind,
         x,
         y,
-        np.array(points, dtype=float),
+        points,
         tuple(lines),
         title,
-        words or str(plan),
+        str(plan),
         str(resolve_adjacency(plan)),
-        saved=None if words else plan.to_dict(),
+        saved=plan.to_dict(),
         **more,
     )
 
@@ -322,48 +252,22 @@ def _points(where: ArrayLike | None, usual: Callable[[], Column]) -> Column:
 # --- methods, compared
 
 
-def lines_by_method(
-    column: str,
-    points: Sequence[T],
-    ask: Callable[[T, str], Answer],
-    methods: Sequence[str] | None,
-) -> tuple[Line, ...]:
-    """A line for each method; points it can't answer are left out of it.
-
-    Args:
-        column: what the values are, such as "epsilon"; the columns are named after it.
-        points: where to ask.
-        ask: puts the question at one point to one method.
-        methods: their names; None for the default ones, less those that don't apply.
-
-    Raises `DpacctError` where a method that was named applies nowhere, no default one does, or the exact
-    value is infinite everywhere.
-    """
-    lines = []
+def _line(plan: Node, points: Column, method: str) -> Line:
+    """Delta by one method; points that it can't answer are gaps. Raises what it raises everywhere."""
+    answers: list[Answer | None] = []
     failed: DpacctError | None = None
-    for method in DEFAULT if methods is None else methods:
-        answers: list[Answer | None] = []
-        for point in points:
-            try:
-                answer = ask(point, method)
-                # An infinite epsilon is no guarantee, and nothing that could be drawn.
-                answers.append(answer if math.isfinite(float(answer)) else None)
-            except (NotCertified, Unreachable, Unsupported) as error:
-                failed = error
-                answers.append(None)
-        finite = [answer for answer in answers if answer is not None]
-        if not finite:
-            # Where the true value is infinite, an estimate by its side would be all there is to see.
-            if methods is not None or (method == "exact" and not isinstance(failed, Unsupported)):
-                raise failed or Unreachable(f"{method} gives no finite {column} on this axis")
-            continue
-        values = [np.nan if answer is None else float(answer) for answer in answers]
-        grades = tuple(finite[0].strength if a is None else a.strength for a in answers)
-        name = f"{column}_{method}"
-        lines.append(Line(name, method_name(method), np.array(values), grades, method))
-    if not lines:
-        raise failed or Unreachable(f"no finite {column} holds anywhere on this axis")
-    return tuple(lines)
+    for point in points.tolist():
+        try:
+            answers.append(plan.delta(epsilon=point, method=method))
+        except (NotCertified, Unreachable, Unsupported) as error:
+            failed = error
+            answers.append(None)
+    known = [answer.strength for answer in answers if answer is not None]
+    if not known:
+        raise failed or Unreachable(f"{method} gives no delta on this axis")
+    values = np.array([math.nan if answer is None else float(answer) for answer in answers])
+    grades = tuple(known[0] if answer is None else answer.strength for answer in answers)
+    return Line(f"delta_{method}", method_name(method), values, grades, method)
 
 
 def spoken(method: str) -> str:

@@ -52,13 +52,11 @@ def _drawn(chart: Callable[P, Chart]) -> Callable[P, Figure]:
 profile = _drawn(kinds.profile)
 tradeoff = _drawn(kinds.tradeoff)
 rdp = _drawn(kinds.rdp)
-steps = _drawn(kinds.steps)
 
 KINDS: dict[str, Callable[..., Figure]] = {
     "profile": profile,
     "tradeoff": tradeoff,
     "rdp": rdp,
-    "steps": steps,
 }
 """The kinds that a plan alone determines."""
 

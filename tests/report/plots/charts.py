@@ -9,12 +9,12 @@ from matplotlib.figure import Figure
 
 import dpacct as dp
 from dpacct.report.plots.chart import Chart
-from dpacct.report.plots.kinds import profile, rdp, steps, tradeoff
+from dpacct.report.plots.kinds import profile, rdp, tradeoff
 from dpacct.report.plots.style import style
 
 STEP = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1))
 RUN = STEP * 1000
-KINDS = ("profile", "tradeoff", "rdp", "steps")
+KINDS = ("profile", "tradeoff", "rdp")
 
 
 @cache
@@ -23,9 +23,7 @@ def chart(kind: str) -> Chart:
         return profile(RUN, epsilons=np.linspace(0, 2.5, 11), methods=("auto", "rdp", "clt"))
     if kind == "tradeoff":
         return tradeoff(RUN, alphas=np.linspace(0, 1, 11))
-    if kind == "rdp":
-        return rdp(RUN, orders=np.geomspace(1.5, 32, 12))
-    return steps(STEP, counts=[100, 300, 1000, 3000, 10_000])
+    return rdp(RUN, orders=np.geomspace(1.5, 32, 12))
 
 
 def no_text_on_another(drawn: Figure) -> None:

@@ -18,12 +18,11 @@ from dpacct.report.plots.kinds import (
     percent,
     profile,
     rdp,
-    steps,
     tradeoff,
     usual_end,
 )
 from dpacct.report.plots.terminal import text_plot
-from tests.report.plots.charts import KINDS, RUN, STEP, chart
+from tests.report.plots.charts import KINDS, RUN, chart
 
 SIGMA = 2
 GAUSSIAN = dp.Gaussian(sigma=SIGMA)
@@ -88,14 +87,6 @@ def test_the_best_order_gives_the_rdp_answer() -> None:
     (mark,) = chart("rdp").marks
     assert mark.y == pytest.approx(float(RUN.epsilon(delta="1e-5", method="rdp")), rel=1e-9)
     assert np.all(chart("rdp").lines[1].values >= mark.y * (1 - 1e-12))
-
-
-@pytest.mark.parametrize("place", [0, 2, 4])
-def test_steps_equal_the_accountant(place: int) -> None:
-    made = chart("steps")
-    for line in made.lines:
-        answer = (STEP * int(made.points[place])).epsilon(delta="1e-5", method=line.method)
-        assert line.values[place] == float(answer) and line.grades[place] is answer.strength
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -225,21 +216,14 @@ def test_rdp() -> None:
     assert eps("exact") <= exact <= eps("exact") * 1.001
 
 
-def test_steps() -> None:
-    made = steps(STEP, counts=[100, 10_000], asked=1000, methods=["exact"])
-    _, first, few, last, many, *at = numbers(made.title)
-    assert (few, many, at[0]) == (100, 10_000, 1000)
-    for count, value in ((100, first), (10_000, last), (1000, at[1])):
-        assert eps("exact", STEP * count) <= value <= eps("exact", STEP * count) * 1.001
-    assert [mark.x for mark in made.marks] == [1000]
-
-
 def test_a_gap_in_a_line_is_said() -> None:
-    """Twenty releases fail more often than delta: the last cell is empty and null, and a note says so."""
-    made = steps(dp.ApproxDP(epsilon=1, delta="1e-6"), counts=[1, 5, 20], methods=["exact"])
-    assert made.gaps() == ["exact has no answer at 1 of 3 points"]
-    assert made.to_csv().splitlines()[-1] == "20.0,"
-    assert made.to_dict()["columns"]["epsilon_exact"][-1] is None
+    """Whatever Rényi DP cannot bound is an empty cell and null, and a note says so."""
+    plan = dp.ApproxDP(epsilon=1, delta="1e-6")
+    made = profile(plan, epsilons=[0.5, 2.0], methods=["exact"])
+    assert not made.gaps() and made.lines[0].values[0] > made.lines[0].values[1]
+    gap = Chart("", made.x, made.y, made.points, (Line("d", "RDP", np.array([0.1, np.nan])),), "t")
+    assert gap.gaps() == ["RDP has no answer at 1 of 2 points"]
+    assert gap.to_csv().splitlines()[-1] == "2.0," and gap.to_dict()["columns"]["d"] == [0.1, None]
 
 
 @given(st.floats(-0.99, 3.9))
@@ -269,7 +253,6 @@ MAKERS: dict[str, Callable[[dp.Node], Chart]] = {
     "profile": lambda plan: profile(plan, epsilons=np.linspace(0, usual_end(plan), 11)),
     "tradeoff": lambda plan: tradeoff(plan, alphas=np.linspace(0, 1, 6)),
     "rdp": lambda plan: rdp(plan, count=12),
-    "steps": lambda plan: steps(plan, counts=[1, 10]),
 }
 
 
@@ -287,12 +270,6 @@ def test_a_picture_or_a_sentence(kind: str, plan: dp.Node) -> None:
     assert any(math.isfinite(value) for line in made.lines for value in line.values)
     assert len(draw(made).axes) == 1
     assert "nan" not in text_plot(made)
-
-
-def test_no_estimate_where_the_truth_is_infinite() -> None:
-    """At delta below its own no epsilon holds: the central limit's number would be all one sees."""
-    with pytest.raises(dp.Unreachable, match="no finite epsilon"):
-        steps(dp.ApproxDP(epsilon=1, delta="1e-3"), counts=[1, 10], delta="1e-5")
 
 
 def test_a_profile_of_what_may_fail_outright_ends_where_it_still_has_an_epsilon() -> None:
