@@ -78,7 +78,7 @@ def main(line: CommandLine) -> Result:
             f"{made.infinite} is not finite on all of this axis; narrow it with --from and --to"
         )
         raise NotCertified(message, argument="--from")
-    notes = [*stated.steps.notes, *stated.two_readings(resolve_adjacency(node)), *made.gaps()]
+    notes = [*stated.steps.notes, *stated.two_readings(resolve_adjacency(node))]
     notes = [f"note: {each}." for each in notes]
     if path is not None:
         output.write_chart(made, "curve", made.to_dict(), path)

@@ -251,15 +251,6 @@ class Chart:
         columns = self.columns.items()
         return next((name for name, column in columns if any(map(math.isinf, column))), None)
 
-    def gaps(self) -> list[str]:
-        """One sentence for each line that has no answer somewhere."""
-        missing = [(line, sum(map(math.isnan, line.values))) for line in self.lines]
-        return [
-            f"{line.label} has no answer at {count} of {len(line.values)} points"
-            for line, count in missing
-            if count
-        ]
-
     def __repr__(self) -> str:
         return f"<Chart: {self.title}>"
 

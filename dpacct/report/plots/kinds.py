@@ -1,19 +1,16 @@
-"""The kinds of charts, whose titles state what was found.
-
-A picture compares methods: each is asked at every point, and where one has no answer its line has a gap.
-"""
+"""The kinds of charts, whose titles state what was found."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpacct.declare.domain import DELTA
 from dpacct.declare.number import down, listed, ln, near, up
-from dpacct.errors import DpacctError, NotCertified, OutsideDomain, Unreachable, Unsupported
+from dpacct.errors import DpacctError, OutsideDomain, Unsupported
 from dpacct.mechanisms.laws import knots
 from dpacct.plan.node import resolve_adjacency
 from dpacct.plan.routes import fast_method
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 
 _NEGLIGIBLE = (1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 _WIDEST = 10.0  # epsilon
-T = TypeVar("T")
 
 
 def profile(
@@ -253,20 +249,9 @@ def _points(where: ArrayLike | None, usual: Callable[[], Column]) -> Column:
 
 
 def _line(plan: Node, points: Column, method: str) -> Line:
-    """Delta by one method; points that it can't answer are gaps. Raises what it raises everywhere."""
-    answers: list[Answer | None] = []
-    failed: DpacctError | None = None
-    for point in points.tolist():
-        try:
-            answers.append(plan.delta(epsilon=point, method=method))
-        except (NotCertified, Unreachable, Unsupported) as error:
-            failed = error
-            answers.append(None)
-    known = [answer.strength for answer in answers if answer is not None]
-    if not known:
-        raise failed or Unreachable(f"{method} gives no delta on this axis")
-    values = np.array([math.nan if answer is None else float(answer) for answer in answers])
-    grades = tuple(known[0] if answer is None else answer.strength for answer in answers)
+    """Delta at each epsilon, by one method."""
+    answers = [plan.delta(epsilon=point, method=method) for point in points.tolist()]
+    values, grades = np.array(list(map(float, answers))), tuple(each.strength for each in answers)
     return Line(f"delta_{method}", method_name(method), values, grades, method)
 
 
