@@ -246,7 +246,7 @@ def virtual(count: int) -> None:
     [run]
     seed = 0
     """
-    prepared = prepare(Experiment.from_toml(text, "virtual"))
+    prepared = prepare(Experiment.from_text(text, "virtual"))
     start = time.process_time()
     run = Run(prepared.algorithm, prepared.plan, prepared.setting, KEYS)
     run.finish(prepared.engine.start(prepared))

@@ -39,7 +39,7 @@ GIVEN_NOISE = TEXT.replace("epsilon = 8", "epsilon = 8\nnoise = 0.25")
 
 def experiment(**changes: Any) -> Experiment:
     """`section__key=value` changes one setting; a section given None is left out."""
-    read = Experiment.from_toml(TEXT, "small")
+    read = Experiment.from_text(TEXT, "small")
     return read.changed({name.replace("__", "."): value for name, value in changes.items()})
 
 

@@ -93,11 +93,6 @@ SYSTEMS: dict[str, dict[str, Any]] = {
         "privacy": VOTES,
         "local": AGENTS,
     },
-    "adapted": {
-        "algorithm": {"name": "pate_fl", "sigma": 5.0, "student_steps": 20, "adapt": 0.5},
-        "privacy": VOTES,
-        "local": AGENTS,
-    },
     "knn_fl": {
         "algorithm": {"name": "knn_fl", "sigma": 5.0, "neighbours": 3, "student_steps": 20},
         "privacy": VOTES,
@@ -108,7 +103,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 
 def system(name: str, **changes: Any) -> Prepared:
     """A system of `SYSTEMS`; `section__key=value` changes one setting more."""
-    experiment = Experiment.from_toml(TEXT, name)
+    experiment = Experiment.from_text(TEXT, name)
     wanted = dict(SYSTEMS[name]) | {k.replace("__", "."): v for k, v in changes.items()}
     clients = tuple(wanted.pop("clients", ()))
     whole = {name: value for name, value in wanted.items() if "." not in name}

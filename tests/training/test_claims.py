@@ -64,7 +64,7 @@ measure = "norm"
 
 
 def study(text: str = TEXT) -> Study:
-    return Study.of_experiment("small_claims", Experiment.from_toml(text, "small_claims"))
+    return Study.of_experiment("small_claims", Experiment.from_text(text, "small_claims"))
 
 
 # --- verdicts

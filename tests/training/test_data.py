@@ -29,7 +29,7 @@ from dpacct_training.data import (
     tables,
 )
 from dpacct_training.data.dataset import SIDE, Dataset, Federation, boxes, synth
-from dpacct_training.data.federate import PARTITIONS, Data, federate
+from dpacct_training.data.federate import PARTITIONS
 
 
 @contextmanager
@@ -214,7 +214,6 @@ def test_members_out_of_archives() -> None:
 def test_idx() -> None:
     values = np.arange(24).reshape(2, 3, 4)
     assert np.array_equal(images.read_idx("x", idx_of(values)), values)
-    import gzip
 
     assert np.array_equal(images.read_idx("x", gzip.compress(idx_of(values))), values)
     for broken in (
@@ -226,26 +225,6 @@ def test_idx() -> None:
     ):
         with pytest.raises(dp.InvalidArgument, match="x must"):
             images.read_idx("x", broken)
-
-
-def test_digits_of_other_hands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each file's own layout, and seven of every ten for training."""
-    rng = np.random.default_rng(2)
-    for name, height, width, most, head in (("optdigits", 8, 8, 16, 0), ("mfeat", 16, 15, 6, 1)):
-        size = height * width
-        ink, y = rng.integers(0, most + 1, (20, size)), rng.integers(0, 10, 20)
-        table = [",".join(map(str, [*row, label])) for row, label in zip(ink, y, strict=True)]
-        text = "\n".join([",".join(map(str, range(size + 1)))] * head + table).encode()
-        held = {"images": text if head else gzip.compress(text)}
-        monkeypatch.setattr(cache, "pinned", lambda *_, held=held: held)
-        seen = images.digits(name, height, width, most, head).read(b"")
-        assert seen["x_train"].shape == (14, 1, height, width) and len(seen["y_test"]) == 6
-        assert seen["x_train"].dtype == np.uint8
-        first = np.arange(20) % 10 < 7
-        for part, rows in (("train", first), ("test", ~first)):
-            assert np.array_equal(seen[f"y_{part}"], y[rows])
-            shares = np.rint(seen[f"x_{part}"].reshape(-1, size) / 255 * most).astype(int)
-            assert np.array_equal(shares, ink[rows])
 
 
 def test_boxes_are_the_ink_whatever_is_around_it() -> None:
@@ -263,28 +242,6 @@ def test_boxes_are_the_ink_whatever_is_around_it() -> None:
     assert boxes(np.full((1, 1, 11, 13), 7, np.uint8)).sum() == pytest.approx(64 * 11 / 13, rel=0.2)
     with pytest.raises(dp.InvalidArgument, match="no grey picture"):
         boxes(np.zeros((1, 3, 5, 5), np.uint8))
-
-
-def test_a_server_may_have_a_domain_of_its_own(cached: Path) -> None:
-    """Its training samples are public, in a mixed order; its test samples judge; pictures may be larger."""
-    for name, side in (("here", 8), ("there", 12)):
-        made = synth(samples=100, side=side, classes=4, seed=side)
-        parts = {"train": made.train, "test": made.test}
-        arrays = {f"x_{part}": data.x for part, data in parts.items()}
-        imported.keep(name, arrays | {f"y_{part}": data.y for part, data in parts.items()})
-    wanted = Data(name="here", clients=10, public="there", scaling="boxes")
-    held = federate(wanted)
-    there = imported.load("there")
-    assert held.shape == (1, 8, 8) and held.public is not None
-    assert np.array_equal(held.test.y, there.test.y) and len(held.train) == 100
-    assert not np.array_equal(held.public.y, there.train.y)
-    assert np.array_equal(np.bincount(held.public.y), np.bincount(there.train.y))
-    alone = federate(replace(wanted, public="none"))
-    assert alone.public is None and alone.fingerprint() != held.fingerprint()
-    with pytest.raises(dp.InvalidArgument, match="must have the classes and, but for boxes"):
-        federate(replace(wanted, scaling="unit"))
-    with pytest.raises(dp.InvalidArgument, match="public must be one of none, validation, adult"):
-        federate(replace(wanted, public="ther"))
 
 
 # --- importing

@@ -478,11 +478,11 @@ def test_the_report_names_what_hosts_elsewhere_are_believed(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
-def test_an_experiment_is_the_same_after_its_journey_as_toml(path: Path) -> None:
+def test_an_experiment_is_the_same_after_its_journey(path: Path) -> None:
     read = Experiment.read(path).changed({"data.name": 'a "b" \\ c', "run.seed": 3})
     # of one run: what is claimed of several stays behind
     run = Experiment(read.name, read.sections, read.clients, read.source, read.note, read.reduced)
-    assert Experiment.from_toml(read.to_toml(), "other") == run
+    assert Experiment.from_text(read.to_text(), "other") == run
 
 
 def test_an_app_for_flwr_run_is_the_experiment(
@@ -495,7 +495,7 @@ def test_an_app_for_flwr_run_is_the_experiment(
     assert capsys.readouterr().out.startswith(f"flwr run {out}")
     project = tomllib.loads((out / "pyproject.toml").read_text())["tool"]["flwr"]["app"]
     assert project["config"]["hosts"] == 3
-    read = Experiment.read(out / "experiment.toml")
+    read = Experiment.read(out / "experiment.json")
     assert read.sections["privacy"]["rounds"] == 2
     for name, kind in project["components"].items():
         module, _, attribute = kind.partition(":")
@@ -510,11 +510,11 @@ def test_a_flower_app_runs_to_its_report(tmp_path: Path) -> None:
     """What its ServerApp does, with a grid of this process."""
     prepared = system("dp_fed_ls", engine__name="flower", engine__hosts=2)
     grid = LoopbackGrid(app_of(prepared, tmp_path / str(host)) for host in (0, 1))
-    (tmp_path / "experiment.toml").write_text(prepared.experiment.to_toml())
+    (tmp_path / "experiment.json").write_text(prepared.experiment.to_text())
     out = str(tmp_path / "run")
     config = {"hosts": 2, "deadline": 60.0, "out": out}
     context = Context(1, 1, {}, RecordDict(), config)
-    server_app(tmp_path / "experiment.toml")(grid, context)
+    server_app(tmp_path / "experiment.json")(grid, context)
     result = json.loads((Path(out) / "result.json").read_text())
     assert result["code"] == 0 and "epsilon 4" in result["line"]
     assert result["values"]["missing"] == {}

@@ -47,7 +47,7 @@ def test_two_folders_train_what_one_does(algorithm: str, tmp_path: Path) -> None
     text = own_experiment(tmp_path, algorithm=algorithm)
     if algorithm:
         text = text.replace("epsilon = 8\n", "")
-    experiment = Experiment.from_toml(text, "own")
+    experiment = Experiment.from_text(text, "own")
     run, engine = begun(prepare(experiment), 1)
     run.finish(engine)
     whole = run.state.server["weights"].tobytes()
@@ -76,12 +76,12 @@ def test_a_function_gives_what_a_folder_does(
         "    return held['x'], held['y']\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    by_folder = prepare(Experiment.from_toml(text, "own")).setting.federation
+    by_folder = prepare(Experiment.from_text(text, "own")).setting.federation
     function = text.replace(str(tmp_path / "all"), "mydata:load")
-    by_function = prepare(Experiment.from_toml(function, "own")).setting.federation
+    by_function = prepare(Experiment.from_text(function, "own")).setting.federation
     assert by_folder.fingerprint() == by_function.fingerprint()
     with pytest.raises(dp.InvalidArgument, match="path must name a function"):
-        prepare(Experiment.from_toml(function.replace(":load", ":lod"), "own"))
+        prepare(Experiment.from_text(function.replace(":load", ":lod"), "own"))
 
 
 def spoilt(path: Path, what: str) -> None:
@@ -111,7 +111,7 @@ def spoilt(path: Path, what: str) -> None:
 def test_wrong_data_are_one_sentence_and_nothing_is_charged(
     what: str, says: str, tmp_path: Path
 ) -> None:
-    experiment = Experiment.from_toml(own_experiment(tmp_path), "own")
+    experiment = Experiment.from_text(own_experiment(tmp_path), "own")
     host = tmp_path / "host-1"
     spoilt(host / "client-1.npz", what)
     with pytest.raises(dp.InvalidArgument, match=says):
@@ -125,18 +125,18 @@ def test_wrong_data_are_one_sentence_and_nothing_is_charged(
 def test_a_missing_folder_and_settings_that_do_not_apply(tmp_path: Path) -> None:
     text = own_experiment(tmp_path)
     with pytest.raises(dp.InvalidArgument, match="path must be a folder of client-0"):
-        prepare(Experiment.from_toml(text, "own"), 0, 2, str(tmp_path / "nowhere"))
+        prepare(Experiment.from_text(text, "own"), 0, 2, str(tmp_path / "nowhere"))
     for old, new, says in (
         ("each = 10\n", "", "each must be given where data are each client's own"),
         ("each = 10", 'each = 10\npartition = "shards"', "partition must be left out where"),
         ('name = "own"', 'name = "synth"', "path must be left out unless name is own"),
     ):
         with pytest.raises(dp.InvalidArgument, match=says):
-            prepare(Experiment.from_toml(text.replace(old, new, 1), "own"))
+            prepare(Experiment.from_text(text.replace(old, new, 1), "own"))
 
 
 def test_two_nodes_with_one_key_are_refused(tmp_path: Path) -> None:
-    experiment = Experiment.from_toml(own_experiment(tmp_path), "own")
+    experiment = Experiment.from_text(own_experiment(tmp_path), "own")
     grid = LoopbackGrid(
         node(experiment, tmp_path, h, tmp_path / f"host-{h}", "copied") for h in (0, 1)
     )

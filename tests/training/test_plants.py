@@ -164,7 +164,7 @@ def weights_by_samples(patch: Patch) -> None:
 
 def no_pull_back(patch: Patch) -> None:
     """Local steps run free; only the server clips."""
-    patch.setattr(DPFed, "update", FedAvg.update)
+    patch.setattr(DPFed, "how", FedAvg.how)
 
 
 def largest_norm(patch: Patch) -> None:

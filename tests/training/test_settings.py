@@ -20,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("bare_reports")
 SYSTEM = {SYSTEMS[name]["algorithm"]["name"]: name for name in reversed(SYSTEMS)} | {
     "dp_fed": "dp_fed_ls",
     "fedavg": "dp_fedavg",
-    "pate_fl": "adapted",
 }
 """The system that each algorithm is tried in, where its settings have something to do."""
 OTHER: dict[str, Any] = {
@@ -42,7 +41,6 @@ OTHER: dict[str, Any] = {
     "algorithm.follow": False,
     "algorithm.kind": "adagrad",
     "algorithm.level": "instance",
-    "algorithm.select": "message",
     "algorithm.shuffle": True,
     "algorithm.connect": 1,
     "algorithm.sample_rate": 0.5,
@@ -65,7 +63,7 @@ def keys(name: str) -> list[str]:
 
 
 def base(name: str) -> Experiment:
-    experiment = Experiment.from_toml(TEXT, name)
+    experiment = Experiment.from_text(TEXT, name)
     wanted = dict(SYSTEMS[SYSTEM[name]])
     given = wanted.pop("algorithm")
     accepted = {f.name for f in fields(algorithms.by_name(name))}

@@ -303,7 +303,7 @@ def test_supernodes_that_raise_hang_come_late_or_answer_wrongly_are_missing(tmp_
     """Each in a round of its own; in the next one they are there again."""
     text, deadline = SHARES.replace("rounds = 4", "rounds = 7"), 120
     out, logs, about = flwr_run(tmp_path, text, deadline, f"DEADLINE = {deadline}\n{FAILING}")
-    prepared = prepare(Experiment.from_toml(text, "small"))
+    prepared = prepare(Experiment.from_text(text, "small"))
     samples = [prepared.plan.sample(n, prepared.keys()) % 2 for n in range(1, 8)]
     odd = [int(sample.sum()) for sample in samples]
     assert all(odd)

@@ -314,11 +314,6 @@ def test_one_point_of_a_connection_is_the_paper_s() -> None:
     np.testing.assert_allclose(state["weights"], 1.1 * mean - 0.1 * start, rtol=1e-12)
 
 
-def test_selecting_single_messages_is_refused_with_the_reason() -> None:
-    with pytest.raises(dp.InvalidArgument, match=r"no function of their sum.*got 'message'"):
-        system("dp_fedsam_topk", algorithm__select="message")
-
-
 def test_a_shuffler_changes_no_mean() -> None:
     """Another order each round, the same models but for rounding."""
     ended = []

@@ -45,15 +45,7 @@ def _refused(name: str, range_text: str, value: object) -> InvalidArgument:
 
 
 def whole(name: str, value: object, least: int = 0, most: int = 10**12) -> int:
-    """A whole number from `least` to `most`.
-
-    >>> whole("rounds", 30, 1)
-    30
-    >>> whole("rounds", 0, 1)
-    Traceback (most recent call last):
-        ...
-    dpacct.errors.InvalidArgument: rounds must be a whole number from 1 to 1000000000000, got 0
-    """
+    """A whole number from `least` to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise _refused(name, f"a whole number from {least} to {most}", value)
     return value
@@ -78,11 +70,7 @@ def positive(name: str, value: object, most: float = math.inf) -> float:
 
 
 def share(name: str, value: object) -> Fraction:
-    """An exact number in (0, 1]: 0.05 is 1/20, as it was typed.
-
-    >>> share("rate", 0.05)
-    Fraction(1, 20)
-    """
+    """An exact number in (0, 1]: 0.05 is 1/20, as it was typed."""
     try:
         number = value if isinstance(value, Fraction) else Fraction(Decimal(str(value)))
     except (InvalidOperation, ValueError, OverflowError):
@@ -103,11 +91,7 @@ def widths(name: str, value: object, count: int | None = None) -> tuple[int, ...
 
 
 def near(value: str, choices: Iterable[str]) -> str:
-    """A clause "did you mean ...?" for a misspelt word, or nothing.
-
-    >>> near("privcy", ["data", "privacy"])
-    " (did you mean 'privacy'?)"
-    """
+    """A clause "did you mean ...?" for a misspelt word, or nothing."""
     close = difflib.get_close_matches(value, list(choices), 1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
@@ -132,11 +116,7 @@ def check_keys(where: str, section: Iterable[str], names: Iterable[str]) -> None
 
 
 def delta(name: str, value: object, clients: int) -> Fraction:
-    """A probability in (0, 1); also as a power of the number of clients, as papers write it.
-
-    >>> print(f"{float(delta('delta', 'clients^-1.1', 1000)):.12f}")
-    0.000501187234
-    """
+    """A probability in (0, 1); also as a power of the number of clients, as papers write it."""
     power = (
         re.fullmatch(r"\s*clients\s*\^\s*(-\d+(?:\.\d*)?)\s*", value)
         if type(value) is str

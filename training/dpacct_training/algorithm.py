@@ -120,6 +120,8 @@ class Algorithm(Settings, ABC):
     name: ClassVar[str]
     source: ClassVar[str]
     """Paper and locus."""
+    public: ClassVar[tuple[str, ...]] = ("weights",)
+    """Parts of the state that are sent to clients, who all may see them."""
     messages: ClassVar[tuple[str, ...]] = ()
     """Fields that were private before they left a client, and are released as they are: models."""
     printed: ClassVar[float | None] = None
@@ -174,11 +176,16 @@ class Algorithm(Settings, ABC):
 
     def begin(self, setting: Setting) -> Arrays:
         """The server's state before the first round."""
-        return {"weights": setting.initial()}
+        start = setting.initial()
+        return {"weights": start, **self.begun(start, setting)}
+
+    def begun(self, start: Array, setting: Setting) -> Arrays:
+        """Its other parts than the weights."""
+        return {}
 
     def sent(self, state: Arrays) -> Arrays:
-        """The message to every client of a round, which they all may see."""
-        return {"weights": state["weights"]}
+        """The message to every client of a round."""
+        return {name: state[name] for name in self.public}
 
     @abstractmethod
     def client(self, sent: Arrays, site: Site) -> Arrays:

@@ -39,14 +39,9 @@ TOP = ("name", "source", "note", "reduced", "client", "variant", *STUDY, *SECTIO
 
 @dataclass(frozen=True)
 class Experiment:
-    r"""One run: what `SECTIONS` and the tables [[client]] say.
+    """One run: what `SECTIONS` and the tables [[client]] say.
 
     `variants`: changes of settings by name, [[variant]]. `study`: what is said for `replicate`.
-
-    >>> text = '[data]\nname = "synth"\n[local]\nepochs = 2'
-    >>> experiment = Experiment.from_toml(text, "demo")
-    >>> experiment.changed({"local.epochs": 5}).sections["local"], experiment.name
-    ({'epochs': 5}, 'demo')
     """
 
     name: str
@@ -60,21 +55,21 @@ class Experiment:
 
     @classmethod
     def read(cls, path: str | Path) -> Experiment:
-        """Read an experiment file. Raises `InvalidArgument`."""
+        """Read an experiment file, TOML or (`to_text`) JSON. Raises `InvalidArgument`."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
             message = f"the experiment {str(path)!r} cannot be read: {str(why).lower()}"
             raise InvalidArgument(message, argument="experiment") from None
-        return cls.from_toml(text, Path(path).stem)
+        return cls.from_text(text, Path(path).stem)
 
     @classmethod
-    def from_toml(cls, text: str, name: str) -> Experiment:
+    def from_text(cls, text: str, name: str) -> Experiment:
         """Parse the text of a file, named `name` unless it says otherwise."""
         try:
-            top = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+            top = json.loads(text) if text.startswith("{") else tomllib.loads(text)
+        except ValueError as error:
             message = f"the experiment {name!r} is not TOML: {error}"
             raise InvalidArgument(message, argument="experiment") from None
         check_keys("experiment", top, TOP)
@@ -108,32 +103,11 @@ class Experiment:
             sections[section][key] = value
         return replace(self, sections=sections, clients=clients, variants={}, study={})
 
-    def to_toml(self) -> str:
-        r"""The file that `from_toml` reads as this run.
-
-        >>> text = '[data]\nname = "synth"\n[local]\nepochs = 2'
-        >>> print(Experiment.from_toml(text, "demo").to_toml())
-        name = "demo"
-        source = ""
-        note = ""
-        reduced = false
-        [data]
-        name = "synth"
-        [local]
-        epochs = 2
-        <BLANKLINE>
-        """
-        words = ("name", "source", "note", "reduced")
-        lines = [f"{word} = {_toml(vars(self)[word])}" for word in words]
-        for name, section in self.sections.items():
-            if section:
-                lines += [
-                    f"[{name}]",
-                    *(f"{json.dumps(k)[1:-1]} = {_toml(v)}" for k, v in section.items()),
-                ]
-        for client in self.clients:
-            lines += ["[[client]]", *(f"{k} = {_toml(v)}" for k, v in client.items())]
-        return "\n".join(lines) + "\n"
+    def to_text(self) -> str:
+        """The file that `read` reads as this run."""
+        words = {word: vars(self)[word] for word in ("name", "source", "note", "reduced")}
+        clients = {"client": self.clients} if self.clients else {}
+        return json.dumps({**words, **self.sections, **clients}, indent=1) + "\n"
 
     def to_json(self) -> str:
         """The settings that decide the bits, in one order: what a run's fingerprint covers."""
@@ -142,17 +116,6 @@ class Experiment:
         return json.dumps(
             {**decisive, "client": self.clients, "seed": seed}, sort_keys=True, default=str
         )
-
-
-def _toml(value: Any) -> str:
-    """A value of a setting, as TOML writes it."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(entry) for entry in value) + "]"
-    if isinstance(value, bool | str):
-        return json.dumps(value, ensure_ascii=False)
-    return repr(value)
 
 
 def table(name: str, value: object) -> Section:
@@ -182,22 +145,16 @@ def build(kind: type[T], where: str, section: Mapping[str, Any], **more: Any) ->
     Its fields become what their types name: tables dataclasses, lists tuples; numbers and words are
     checked by the dataclass itself. Raises `InvalidArgument`.
     """
-    settable = {f.name: f for f in _fields(kind) if f.name not in more}
-    check_keys(where, section, settable)
-    for name, one_field in settable.items():
-        if _required(one_field) and name not in section:
-            raise InvalidArgument(f"{where} must give {name}", argument=name)
+    every: tuple[Field[Any], ...] = fields(kind)  # type: ignore[arg-type]  # T is a dataclass
+    settable = [each for each in every if each.name not in more]
+    check_keys(where, section, [each.name for each in settable])
+    for each in settable:
+        required = each.default is MISSING and each.default_factory is MISSING
+        if required and each.name not in section:
+            raise InvalidArgument(f"{where} must give {each.name}", argument=each.name)
     types_of = typing.get_type_hints(kind)
     values = {k: converted(types_of[k], f"{where} {k}", v) for k, v in section.items()}
     return kind(**more, **values)
-
-
-def _fields(kind: type[Any]) -> tuple[Field[Any], ...]:
-    return fields(kind)
-
-
-def _required(one_field: Field[Any]) -> bool:
-    return one_field.default is MISSING and one_field.default_factory is MISSING
 
 
 def converted(kind: Any, where: str, value: Any) -> Any:
@@ -322,9 +279,7 @@ def prepare(
         algorithm, cohort = algorithm.as_printed(cohort)
     setting = Setting(model, federation, cohort.rate)
     plan = algorithm.plan(cohort, setting)
-    if (
-        sections["privacy"].get("noise") == AS_PRINTED
-    ):  # its target is what the paper says, no budget
+    if sections["privacy"].get("noise") == AS_PRINTED:  # its target is what the paper says
         plan = replace(plan, enforced=False)
     return Prepared(experiment, algorithm, plan, setting, running, engine)
 

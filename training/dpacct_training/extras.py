@@ -9,13 +9,7 @@ from dpacct import MissingExtra
 
 
 def required(module: str) -> Any:
-    """The module, or `MissingExtra` with the command that installs it.
-
-    >>> required("no_such")
-    Traceback (most recent call last):
-        ...
-    dpacct.errors.MissingExtra: no_such is not installed: pip install '.[training]' in dpacct's checkout
-    """
+    """The module, or `MissingExtra` with the command that installs it."""
     try:
         return import_module(module)
     except ImportError as error:

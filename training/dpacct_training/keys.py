@@ -82,13 +82,7 @@ class Child:
 
 @dataclass(frozen=True)
 class Keys:
-    """The secret of a run; `source` says where it came from, and every report repeats it.
-
-    >>> keys = Keys.from_seed(1)
-    >>> same = keys.stream("noise", round=3).normals(4) == keys.stream("noise", round=3).normals(4)
-    >>> bool(same.all()), keys.source
-    (True, 'seed')
-    """
+    """The secret of a run; `source` says where it came from, and every report repeats it."""
 
     secret: bytes = field(repr=False)
     source: str

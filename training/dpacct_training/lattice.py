@@ -60,10 +60,6 @@ class NoiseLattice(Gaussian):
     variance, of which what runs is a post-processing: (2) and (3) above, with w = `_SPARED` and at
     least `_FINE`^2 squared steps in every share. `multiplier` is of the continuous one, which is `node`.
     Raises `InvalidArgument`.
-
-    >>> noise = NoiseLattice(100, 1.0, 1.0, shares=50)
-    >>> noise.node, round(noise.variance, 6), round(1 / noise.step)
-    (Gaussian(noise_multiplier=1, clip=1), 1.000031, 512)
     """
 
     shares: float = setting(1.0, positive)
@@ -154,10 +150,6 @@ def discrete_normals(count: int, variance: float, stream: Stream) -> NDArray[np.
     """Whole numbers x with probability proportional to exp(-x^2 / (2 variance)), to within 2^-115.
 
     By inversion: 128 random bits are compared with the distribution function.
-
-    >>> from dpacct_training.keys import Keys
-    >>> bool(abs(discrete_normals(10_000, 100.0, Keys.from_seed(0).stream("x")).std() - 10) < 0.5)
-    True
     """
     first, high, low = _table(variance)
     words = stream.words(2 * count)

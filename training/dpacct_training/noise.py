@@ -185,11 +185,7 @@ class Noise(Settings, ABC):
         return replace(self, clip=clip)
 
     def bound(self, rows: Rows) -> Rows:
-        """Each row scaled back into the ball of radius `clip` (a cube is clipped); in double precision.
-
-        >>> Gaussian(2, 1.0, 1.0).bound(np.array([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0]])).round(12).tolist()
-        [[0.6, 0.8], [0.3, 0.4], [0.0, 0.0]]
-        """
+        """Each row scaled back into the ball of radius `clip` (a cube is clipped); in double precision."""
         if self.order == math.inf:
             clipped: Rows = np.clip(rows, -self.clip, self.clip)
             return clipped
@@ -230,11 +226,7 @@ class Noise(Settings, ABC):
 
 @dataclass(frozen=True)
 class Gaussian(Noise):
-    """l2; `multiplier`: standard deviation over clip.
-
-    >>> Gaussian(3, 0.5, 2.0).variance, Gaussian(3, 0.5, 2.0).node
-    (1.0, Gaussian(noise_multiplier=2, clip=1))
-    """
+    """l2; `multiplier`: standard deviation over clip."""
 
     multiplier: float = setting(1.0, positive)
     kurtosis: ClassVar[float] = 3.0

@@ -216,10 +216,6 @@ class Cohort:
         `by`: who draws it (see `Plan`); where "each" message is seen, no coin hides who sent it.
         What is found for a target is verified by the very question that a ledger will ask, and goes up
         until it fits. Raises `Unreachable`, `InvalidArgument`, `OutsideDomain`.
-
-        >>> target = dict(epsilon=7, delta="0.000501187", rate="0.05", rounds=30, clip=0.3)
-        >>> round(Cohort(clients=1000, **target).multiplier() * 0.3, 4)
-        0.1568
         """
         if self.noise == "none":
             return 0.0
@@ -271,9 +267,6 @@ def rounded_up(value: float, digits: int = 7) -> float:
     """`value` rounded up to so many significant digits, as it can be printed and pasted elsewhere.
 
     What a better accountant changes in the twelfth digit then changes no bit of a run.
-
-    >>> rounded_up(0.5550436637943426), rounded_up(1234.5), rounded_up(2e-9)
-    (0.5550437, 1234.5, 2e-09)
     """
     exact = Decimal(repr(value))
     step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
@@ -335,11 +328,6 @@ class Plan:
     "each": every client all of it (nobody is). `records`: noise inside a client, which protects its
     records from everyone. `enforced`: whether targets are budgets, or what a paper says that its own
     noise costs. Raises `InvalidArgument`.
-
-    >>> cohort = Cohort(clients=1000, rate="0.05", rounds=30, clip=0.3, delta="1e-5")
-    >>> plan = Plan(cohort=cohort, noise={"update": NoiseLattice(10, 0.3, 2.0)})
-    >>> str(plan.tree.epsilon(delta=1e-5).adjacency), int(plan.denominator), plan.part(50)
-    ('add-remove', 50, Fraction(0, 1))
     """
 
     cohort: Cohort

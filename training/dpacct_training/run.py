@@ -24,7 +24,7 @@ from dpacct_training.engines import CHUNK, Engine
 from dpacct_training.experiment import Prepared
 from dpacct_training.folder import Folder, Row, RunState
 from dpacct_training.keys import SEEDED, Keys
-from dpacct_training.noise import Meters, Noise
+from dpacct_training.noise import Meters, Noise, NoiseMeter
 from dpacct_training.plan import SERVER, Clients, Plan
 from dpacct_training.site import Host, Reply, Task
 
@@ -63,17 +63,15 @@ class Run:
 
     def _keys(self, folder: Folder, fresh: Keys, state: RunState | None) -> Keys:
         """Never a new key for a run that has begun: its noise would be drawn twice."""
+        where, lost = repr(str(folder.path)), not folder.key.exists()
         if state is None and folder.charged:
-            message = (
-                f"the folder {str(folder.path)!r} holds a ledger and no checkpoint: take another"
-            )
+            message = f"the folder {where} holds a ledger and no checkpoint: take another"
             raise dp.InvalidArgument(message, argument="out")
-        rounds = self.plan.cohort.rounds
-        if state is not None and 0 < state.round < rounds and not folder.key.exists():
-            message = f"the key of the run in {str(folder.path)!r} is gone: it cannot be continued"
+        if state is not None and state.round and lost:
+            if state.round == self.plan.cohort.rounds:
+                return fresh  # over: no noise will be drawn
+            message = f"the key of the run in {where} is gone: it cannot be continued"
             raise dp.InvalidArgument(message, argument="out")
-        if state is not None and state.round == rounds and not folder.key.exists():
-            return fresh  # over: no noise will be drawn
         return folder.keys(fresh)
 
     # --- one round
@@ -94,11 +92,10 @@ class Run:
         A client's own account is charged in every round that its coin could have chosen it for, not
         only where it did: that is what the coin's node stands for.
         """
-        accounts, label = self.plan.accounts, _label(round)
         charges = {
             name: account.step
-            for name, account in accounts.items()
-            if name != RUN and self.accounts.may(name, label)
+            for name, account in self.plan.accounts.items()
+            if name != RUN and self.accounts.may(name, _label(round))
         }
         step = self.plan.step(mechanisms)
         return charges if step is None else {**charges, RUN: step}
@@ -112,15 +109,14 @@ class Run:
         # Elsewhere clients have keys of their own, which the server never learns; a seeded run is a
         # rehearsal, whose noise anyone can repeat.
         keyed = engine.local or self.keys.source == SEEDED
+        memory = self.state.memory if engine.local else {}
         tasks = []
         for group in (groups[place] for place in sorted(groups)):
             for first in range(0, len(group), CHUNK):
                 chunk = tuple(group[first : first + CHUNK])
                 keys = {c: self.keys.child(round, c) for c in chunk} if keyed else {}
-                memory = self.state.memory if engine.local else {}
                 kept = {c: memory[c] for c in chunk if c in memory}
-                mark, name = self.plan.mark, self.keys.name
-                tasks.append(Task(mark, round, chunk, sent, keys, kept, name))
+                tasks.append(Task(self.plan.mark, round, chunk, sent, keys, kept, self.keys.name))
         return tasks
 
     def step(self, engine: Engine, round: int) -> Arrays:
@@ -151,14 +147,14 @@ class Run:
                 released |= _gathered(replies, algorithm.messages, self.setting.model.dimension)
         meters.add(state.meters)
         self._judge(meters)
-        server = algorithm.server(state.server, released, self.setting)
+        inside = {c: state.answers.get(c, 0) + 1 for c in answered if c in plan.records}
         self.state = RunState(
             round=round,
-            server=server,
+            server=algorithm.server(state.server, released, self.setting),
             memory=memory,
             meters=meters,
             sizes=(*state.sizes, len(answered)),
-            answers=_more(state.answers, [c for c in answered if c in plan.records]),
+            answers=state.answers | inside,
             missing=missing,
         )
         return released
@@ -169,21 +165,24 @@ class Run:
         What is wrong on this machine ends the run, and what is wrong on another ends its answer: one
         host must not be able to end everybody's run.
         """
-        brought = self.plan.brought(reply.clients)
+        measured = {
+            name: (meter.bounded, meter.vectors, meter.numbers)
+            for name, meter in reply.meters.items()
+            if meter != NoiseMeter()
+        }
         try:
             sizes = {name: noise.size for name, noise in mechanisms.items()}
             sizes |= dict.fromkeys(self.algorithm.messages, self.setting.model.dimension)
             for name, size in sizes.items():
                 checked_rows(reply.clients, reply.rows.get(name), size)
-            for name, meter in reply.meters.items():
-                if (meter.bounded, meter.vectors, meter.numbers) != brought.pop(name, (0, 0, 0)):
-                    return "other counts than the plan's"
-                meter.check(max(noise.kurtosis for noise in self.plan.mechanisms(name)))
+            if measured != self.plan.brought(reply.clients):
+                return "other counts than the plan's"
+            self._judge(reply.meters)
         except dp.InvalidArgument:
             return "wrong rows"
         except dp.AssumptionViolated:
             return "noise that is not the accounted one"
-        return "other counts than the plan's" if brought else ""
+        return ""
 
     def _total(
         self, name: str, noise: Noise, replies: Sequence[Reply], meters: Meters
@@ -242,13 +241,12 @@ class Run:
 
     def check(self) -> None:
         """Compare what was done with the plan. Raises `AssumptionViolated`."""
-        plan, state = self.plan, self.state
-        executed = state.counts(plan)
+        executed = self.state.counts(self.plan)
         for name, planned in self.planned().items():
             if executed[name] != planned:
                 message = f"{name} executed must be the plan's {planned}, got {executed[name]}"
                 raise dp.AssumptionViolated(message, argument=name)
-        self._judge(state.meters)
+        self._judge(self.state.meters)
 
     def _judge(self, meters: Meters) -> None:
         """Check the counts of all rounds together, which reveals small deviations."""
@@ -282,11 +280,6 @@ class Run:
         return float(np.mean(right))
 
 
-def _more(answers: dict[int, int], clients: Sequence[int]) -> dict[int, int]:
-    """The counts with one more for each of these clients."""
-    return answers | {client: answers.get(client, 0) + 1 for client in clients}
-
-
 def _label(round: int) -> str:
     return f"round {round}"
 
@@ -294,12 +287,9 @@ def _label(round: int) -> str:
 def _gathered(replies: Sequence[Reply], fields: Sequence[str], size: int) -> Arrays:
     """The rows that are released as they are, and who sent them, in the clients' order."""
     who = np.array([client for reply in replies for client in reply.clients], np.int64)
-    order = np.argsort(who, kind="stable")
-    none = np.zeros((0, size), np.float32)
-    rows = {
-        name: np.concatenate([none, *(r.rows[name] for r in replies)])[order] for name in fields
-    }
-    return {**rows, "who": who[order]}
+    order, none = np.argsort(who, kind="stable"), np.zeros((0, size), np.float32)
+    rows = {name: np.concatenate([none, *(r.rows[name] for r in replies)]) for name in fields}
+    return {name: row[order] for name, row in {**rows, "who": who}.items()}
 
 
 def checked_rows(clients: Sequence[int], rows: Array | None, size: int) -> NDArray[np.float64]:
@@ -311,27 +301,23 @@ def checked_rows(clients: Sequence[int], rows: Array | None, size: int) -> NDArr
     if rows is None or rows.shape != (len(clients), size):
         shape = "nothing" if rows is None else f"the shape {rows.shape}"
         message = f"updates must have one row of {size} numbers for each of {len(clients)} clients"
-        raise dp.InvalidArgument(
-            f"{message}, got {shape} from clients {clients[0]} to {clients[-1]}", argument="updates"
-        )
+        why = f"got {shape} from clients {clients[0]} to {clients[-1]}"
+        raise dp.InvalidArgument(f"{message}, {why}", argument="updates")
     if not np.issubdtype(rows.dtype, np.floating):
-        message = (
-            f"updates must be floating-point numbers, got {rows.dtype} from client {clients[0]}"
-        )
-        raise dp.InvalidArgument(message, argument="updates")
+        message = f"updates must be floating-point numbers, got {rows.dtype}"
+        raise dp.InvalidArgument(f"{message} from client {clients[0]}", argument="updates")
     checked = rows.astype(np.float64)
     wrong = ~np.isfinite(checked).all(axis=1)
     if wrong.any():
-        message = f"updates must be finite, got nan or infinity from client {clients[int(wrong.argmax())]}"
-        raise dp.InvalidArgument(message, argument="updates")
+        message = "updates must be finite, got nan or infinity from client"
+        raise dp.InvalidArgument(f"{message} {clients[int(wrong.argmax())]}", argument="updates")
     return checked
 
 
+# --- a session
+
 Watching = Callable[[Row, int], None]
 """Told each measurement, and how many rounds there are."""
-
-
-# --- a session
 
 
 @dataclass(frozen=True)
@@ -385,14 +371,9 @@ class Session:
         engine: Engine | None = None,
     ) -> None:
         self.prepared, self._engine = prepared, engine
-        self.run = Run(
-            prepared.algorithm,
-            prepared.plan,
-            prepared.setting,
-            prepared.keys() if keys is None else keys,
-            folder,
-            "" if folder is None else prepared.fingerprint(),
-        )
+        parts = (prepared.algorithm, prepared.plan, prepared.setting)
+        mark = "" if folder is None else prepared.fingerprint()
+        self.run = Run(*parts, prepared.keys() if keys is None else keys, folder, mark)
         self.rows: list[Row] = []
 
     def finish(
@@ -403,7 +384,7 @@ class Session:
         Raises `BudgetExceeded`, `AssumptionViolated`.
         """
         start = time.monotonic()
-        run, prepared, folder = self.run, self.prepared, self.run.folder
+        run, folder = self.run, self.run.folder
         with ExitStack() as stack:
             if folder is not None:
                 stack.enter_context(folder.held())
@@ -411,35 +392,28 @@ class Session:
                 folder.rewind(run.state.round)
                 self.rows = folder.rows()
             stack.enter_context(run.accounts)
-            if run.state.round and self._due(run.state.round) and not self._measured():
-                self._measure(run.state, start, watch)  # saved, and killed before it was told
-            engine = self._engine or prepared.engine.start(prepared)
+            told = self.rows[-1]["round"] if self.rows else 0
+            if told != run.state.round:  # saved, and killed before it was told
+                self._measure(run.state, start, watch)
+            engine = self._engine or self.prepared.engine.start(self.prepared)
             stack.enter_context(closing(engine))
 
             def after(state: RunState) -> bool:
-                if self._due(state.round):
-                    self._measure(state, start, watch)
+                self._measure(state, start, watch)
                 return enough is not None and enough()
 
             run.finish(engine, after)
             personal = run.personal(engine)
             return self._over(engine.local, personal, time.monotonic() - start)
 
-    def _due(self, round: int) -> bool:
-        return (
-            round % self.prepared.running.evaluate_every == 0
-            or round == self.prepared.cohort.rounds
-        )
-
-    def _measured(self) -> bool:
-        return bool(self.rows) and self.rows[-1]["round"] == self.run.state.round
-
     def _measure(self, state: RunState, start: float, watch: Watching | None) -> None:
-        """One measurement: kept, then told."""
-        setting = self.prepared.setting
-        federation = setting.federation
+        """One measurement, if it is due: kept, then told."""
+        prepared, federation = self.prepared, self.prepared.setting.federation
+        rounds = prepared.cohort.rounds
+        if state.round % prepared.running.evaluate_every and state.round != rounds:
+            return
         held_out = federation.validation if len(federation.validation) else federation.test
-        loss, accuracy = setting.evaluate(self.weights, held_out)
+        loss, accuracy = prepared.setting.evaluate(self.weights, held_out)
         row: Row = {
             "round": state.round,
             "loss": loss,
@@ -456,7 +430,7 @@ class Session:
         if self.run.folder is not None:
             self.run.folder.measured(row)
         if watch is not None:
-            watch(row, self.prepared.cohort.rounds)
+            watch(row, rounds)
 
     @property
     def weights(self) -> Array:

@@ -26,9 +26,6 @@ def smooth(values: Vector, sigma: float) -> Vector:
     """ifft(fft(v) / (1 - sigma fft(d))) for a smoothing factor sigma >= 0; sigma = 0 is v itself.
 
     Raises `InvalidArgument`.
-
-    >>> smooth(np.array([1.0, 0.5, -0.25, 2.0, 0.0]), 1.0).round(8)[0].item()
-    0.70454545
     """
     factor = real("smoothing", sigma, 0.0, 1e12)
     if values.size == 0 or factor == 0.0:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -28,7 +28,11 @@ from dpacct_training.smoothing import smooth
 
 @dataclass(frozen=True)
 class FedAvg(Algorithm):
-    """The sum of the updates over tau K, each client weighted alike: what privacy is measured against."""
+    """The sum of the updates over tau K, each client weighted alike: what privacy is measured against.
+
+    `how` and `shaped` say how clients train and what becomes of their updates, `moved` how far the server
+    goes by what was released.
+    """
 
     name: ClassVar[str] = "fedavg"
     source: ClassVar[str] = "McMahan et al. 2017, Algorithm 1"
@@ -41,17 +45,29 @@ class FedAvg(Algorithm):
         """A plan without a guarantee."""
         return Plan(cohort=cohort, noise={"update": Unprotected(setting.model.dimension)})
 
+    def how(self, site: Site) -> dict[str, Any]:
+        """Settings of `fit`: a gradient, terms, a ball."""
+        return {}
+
+    def shaped(self, rows: Array, sent: Arrays) -> Array:
+        """Each client's update as it is sent."""
+        return rows
+
     def update(self, sent: Arrays, site: Site) -> Array:
         """Return each client's update of the model, a row each."""
-        return fit(site, sent["weights"], self.local)
+        return self.shaped(fit(site, sent["weights"], self.local, **self.how(site)), sent)
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
         """The update, with the part of the noise that is the clients'."""
         return {"update": site.hidden("update", self.update(sent, site))}
 
+    def moved(self, mean: Array) -> Array:
+        """The step of the server: post-processing of the noisy mean, so the guarantee stays."""
+        return mean
+
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         """One step of length 1."""
-        return {"weights": state["weights"] + released["update"]}
+        return {"weights": state["weights"] + self.moved(released["update"])}
 
 
 @dataclass(frozen=True)
@@ -69,9 +85,13 @@ class DPFedAvg(FedAvg):
     source: ClassVar[str] = "AE-DPFL, Algorithms 3 and 4"
     printed: ClassVar[float | None] = 0.06  # AE-DPFL, hyperparameters: S = 0.08, sigma = 0.06
 
+    def size(self, dimension: int) -> int:
+        """The number of values in an update."""
+        return dimension
+
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
         """Noise for the cohort's target."""
-        noise = cohort.gaussian(setting.model.dimension, by=self.by)
+        noise = cohort.gaussian(self.size(setting.model.dimension), by=self.by)
         return Plan(cohort=cohort, noise={"update": noise}, by=self.by)
 
 
@@ -106,17 +126,16 @@ class DPFed(DPFedAvg):
         scheme = one_of("scheme", cohort.scheme, theorem)
         return self, replace(cohort, noise=f"dp_fed_ls.{theorem[scheme]}")
 
-    def update(self, sent: Arrays, site: Site) -> Array:
+    def how(self, site: Site) -> dict[str, Any]:
         """Pulled back after every step."""
-        return fit(site, sent["weights"], self.local, within=site.plan.noise["update"].clip)
+        return {"within": site.plan.noise["update"].clip}
 
 
 @dataclass(frozen=True)
 class DPFedLS(DPFed):
-    """w_t = w_{t-1} + A_sigma^{-1} (noisy mean): post-processing, so the guarantee is DP-Fed's.
+    """w_t = w_{t-1} + A_sigma^{-1} (noisy mean), with the `smoothing` factor sigma.
 
-    `smoothing` is sigma; the vector is smoothed in the order in which the model lays its weights out
-    (`layout` of the model), which decides what "neighbouring" means.
+    The vector is smoothed in the order of the model's weights, which decides what "neighbouring" means.
     """
 
     smoothing: float = setting(1.0, real, 0.0, 1e12)
@@ -124,9 +143,9 @@ class DPFedLS(DPFed):
     name: ClassVar[str] = "dp_fed_ls"
     source: ClassVar[str] = "Liang et al. 2020, Algorithm 1"
 
-    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
-        """One smoothed step of length 1."""
-        return {"weights": state["weights"] + smooth(released["update"], self.smoothing)}
+    def moved(self, mean: Array) -> Array:
+        """The smoothed mean."""
+        return smooth(mean, self.smoothing)
 
 
 @dataclass(frozen=True)
@@ -143,9 +162,9 @@ class FedProx(DPFedAvg):
         """The gradient of mu/2 |w - start|^2."""
         return self.mu * (w - start)
 
-    def update(self, sent: Arrays, site: Site) -> Array:
-        """Local steps with a pull back to the model that was sent."""
-        return fit(site, sent["weights"], self.local, terms=[self.pull])
+    def how(self, site: Site) -> dict[str, Any]:
+        """A pull back to the model that was sent."""
+        return {"terms": [self.pull]}
 
 
 KINDS = ("adam", "yogi", "adagrad")
@@ -168,17 +187,12 @@ class FedOpt(DPFedAvg):
     source: ClassVar[str] = "Reddi et al. 2021, Algorithm 2"
     printed: ClassVar[float | None] = None
 
-    def begin(self, setting: Setting) -> Arrays:
-        """The first model, and moments of the server's optimiser."""
-        start = setting.initial()
-        return {
-            "weights": start,
-            "first": np.zeros_like(start),
-            "second": np.full_like(start, self.tau**2),
-        }
+    def begun(self, start: Array, setting: Setting) -> Arrays:
+        """Moments of the server's optimiser."""
+        return {"first": np.zeros_like(start), "second": np.full_like(start, self.tau**2)}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
-        """Adam's or Yogi's step from the noisy mean: post-processing."""
+        """Adam's, Yogi's or Adagrad's step from the noisy mean."""
         mean, second = released["update"], state["second"]
         first = self.beta1 * state["first"] + (1.0 - self.beta1) * mean
         square = mean**2
@@ -207,6 +221,7 @@ class AdaptiveClip(Algorithm):
 
     name: ClassVar[str] = "adaptive_clip"
     fixed_clip: ClassVar[bool] = False
+    public: ClassVar[tuple[str, ...]] = ("weights", "clip")
     source: ClassVar[str] = "Andrew et al. 2021, Algorithm 1"
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
@@ -215,18 +230,12 @@ class AdaptiveClip(Algorithm):
         count = max(self.spread * float(cohort.denominator), 2.0 * whole)
         share = (whole / count) ** 2  # of the precision, that the count takes
         update = cohort.gaussian(setting.model.dimension, share=1.0 - share)
-        return Plan(
-            cohort=cohort,
-            noise={"update": update, "short": cohort.gaussian(1, share=share or 1.0, clip=1.0)},
-        )
+        short = cohort.gaussian(1, share=share or 1.0, clip=1.0)
+        return Plan(cohort=cohort, noise={"update": update, "short": short})
 
-    def begin(self, setting: Setting) -> Arrays:
-        """The first model, and the first clip as a part of the plan's."""
-        return {"weights": setting.initial(), "clip": np.ones(1)}
-
-    def sent(self, state: Arrays) -> Arrays:
-        """Model and clip: both are public."""
-        return dict(state)
+    def begun(self, start: Array, setting: Setting) -> Arrays:
+        """The first clip as a part of the plan's."""
+        return {"clip": np.ones(1)}
 
     def mechanisms(self, plan: Plan, state: Arrays) -> Mapping[str, Noise]:
         """The update's noise at the clip of this round."""
@@ -258,6 +267,7 @@ class Scaffold(Algorithm):
     split: float = setting(0.1, positive, 0.999)
 
     name: ClassVar[str] = "scaffold"
+    public: ClassVar[tuple[str, ...]] = ("weights", "control")
     source: ClassVar[str] = "Karimireddy et al. 2020, Algorithm 1, option II"
 
     def plan(self, cohort: Cohort, setting: Setting) -> Plan:
@@ -267,14 +277,9 @@ class Scaffold(Algorithm):
         change = cohort.gaussian(size, share=self.split, clip=self.control)
         return Plan(cohort=cohort, noise={"update": update, "control": change})
 
-    def begin(self, setting: Setting) -> Arrays:
-        """The first model, and controls of nothing."""
-        start = setting.initial()
-        return {"weights": start, "control": np.zeros_like(start)}
-
-    def sent(self, state: Arrays) -> Arrays:
-        """Model and control: both are public."""
-        return dict(state)
+    def begun(self, start: Array, setting: Setting) -> Arrays:
+        """Controls of nothing."""
+        return {"control": np.zeros_like(start)}
 
     def client(self, sent: Arrays, site: Site) -> Arrays:
         """Local steps corrected by the controls, and how the client's control moved."""
@@ -326,6 +331,14 @@ class NbAFL(Algorithm):
         return {"weights": released["model"]}
 
 
+def sparse(rows: Array, keep: float) -> Array:
+    """Each row with the share `keep` of its largest coordinates, and zeros."""
+    if keep >= 1.0:
+        return rows
+    least = np.quantile(np.abs(rows), 1.0 - keep, axis=1, keepdims=True)
+    return np.where(np.abs(rows) >= least, rows, np.zeros_like(rows))
+
+
 @dataclass(frozen=True)
 class Blur(DPFedAvg):
     """lam/2 max(0, |w - w_t|^2 - C^2) is added to the local loss (BLUR).
@@ -341,8 +354,8 @@ class Blur(DPFedAvg):
     source: ClassVar[str] = "Cheng et al. 2022, Algorithm 1"
     printed: ClassVar[float | None] = 0.95  # Shi et al. 2023, Section 6.1
 
-    def update(self, sent: Arrays, site: Site) -> Array:
-        """An update that was kept small by a penalty beyond the clip."""
+    def how(self, site: Site) -> dict[str, Any]:
+        """A penalty beyond the clip."""
         clip = site.plan.noise["update"].clip
 
         def penalty(w: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
@@ -350,15 +363,11 @@ class Blur(DPFedAvg):
             longer: torch.Tensor = moved.norm(dim=1, keepdim=True) > clip
             return self.lam * moved * longer
 
-        return sparse(fit(site, sent["weights"], self.local, terms=[penalty]), self.keep)
+        return {"terms": [penalty]}
 
-
-def sparse(rows: Array, keep: float) -> Array:
-    """Each row with the share `keep` of its largest coordinates, and zeros."""
-    if keep >= 1.0:
-        return rows
-    least = np.quantile(np.abs(rows), 1.0 - keep, axis=1, keepdims=True)
-    return np.where(np.abs(rows) >= least, rows, np.zeros_like(rows))
+    def shaped(self, rows: Array, sent: Arrays) -> Array:
+        """The largest coordinates."""
+        return sparse(rows, self.keep)
 
 
 @dataclass(frozen=True)
@@ -371,36 +380,28 @@ class DPFedSAM(DPFedAvg):
     source: ClassVar[str] = "Shi et al. 2023, Algorithm 1"
     printed: ClassVar[float | None] = 0.95  # Shi et al. 2023, Section 6.1
 
-    def update(self, sent: Arrays, site: Site) -> Array:
-        """Local steps by the gradient at the worst place nearby."""
-        return fit(site, sent["weights"], self.local, gradient=SAM(self.rho))
+    def how(self, site: Site) -> dict[str, Any]:
+        """The gradient at the worst place nearby."""
+        return {"gradient": SAM(self.rho)}
 
 
 @dataclass(frozen=True)
 class DPFedSAMTopK(DPFedSAM):
     """`keep`: share of the coordinates kept, chosen *after* the noisy sum, which is post-processing.
 
-    `select`: "sum". What each client selects of its own noisy message ("message") is refused: it is no
-    function of the sum, and one message alone is hardly hidden.
+    The paper lets each client select of its own noisy message: what is summed is then no function of the
+    sum, and one message alone is hardly hidden.
     """
 
     keep: float = setting(0.4, positive, 1.0)
-    select: str = "sum"
 
     name: ClassVar[str] = "dp_fedsam_topk"
     source: ClassVar[str] = "Shi et al. 2023, Algorithm 1, top-k"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.select != "sum":
-            message = "select must be 'sum': what clients select of single noisy messages is no function of"
-            why = "their sum, and one message alone is hardly hidden"
-            raise InvalidArgument(f"{message} {why}, got {self.select!r}", argument="select")
-
-    def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
-        """Only the largest entries of the noisy mean move: post-processing."""
-        moved = sparse(released["update"][None], self.keep)[0]
-        return {"weights": state["weights"] + moved}
+    def moved(self, mean: Array) -> Array:
+        """The largest entries of the noisy mean."""
+        kept: Array = sparse(mean[None], self.keep)[0]
+        return kept
 
 
 @dataclass(frozen=True)
@@ -415,17 +416,13 @@ class FedSMP(DPFedAvg):
     follow: bool = False
 
     name: ClassVar[str] = "fed_smp"
+    public: ClassVar[tuple[str, ...]] = ("weights", "kept")
     source: ClassVar[str] = "Hu et al. 2023, Algorithm 1"
     printed: ClassVar[float | None] = 0.95  # Shi et al. 2023, Section 6.1
 
     def size(self, dimension: int) -> int:
         """The number of kept coordinates."""
         return max(1, int(self.keep * dimension))
-
-    def plan(self, cohort: Cohort, setting: Setting) -> Plan:
-        """Noise on as many coordinates as are kept."""
-        noise = cohort.gaussian(self.size(setting.model.dimension), by=self.by)
-        return Plan(cohort=cohort, noise={"update": noise}, by=self.by)
 
     def chosen(self, setting: Setting, round: int, last: Array) -> Array:
         """The coordinates of the next round, ascending."""
@@ -434,19 +431,13 @@ class FedSMP(DPFedAvg):
             return np.sort(np.argsort(np.abs(last), kind="stable")[-size:])
         return np.sort(setting.generator("mask", round).permutation(len(last))[:size])
 
-    def begin(self, setting: Setting) -> Arrays:
-        """The first model and the first kept coordinates."""
-        start = setting.initial()
-        kept = self.chosen(setting, 0, start)
-        return {"weights": start, "kept": kept, "round": np.zeros(1, np.int64)}
+    def begun(self, start: Array, setting: Setting) -> Arrays:
+        """The first kept coordinates."""
+        return {"kept": self.chosen(setting, 0, start), "round": np.zeros(1, np.int64)}
 
-    def sent(self, state: Arrays) -> Arrays:
-        """Model and kept coordinates: both are public."""
-        return {"weights": state["weights"], "kept": state["kept"]}
-
-    def update(self, sent: Arrays, site: Site) -> Array:
+    def shaped(self, rows: Array, sent: Arrays) -> Array:
         """The kept coordinates of an update."""
-        return np.ascontiguousarray(super().update(sent, site)[:, sent["kept"]])
+        return np.ascontiguousarray(rows[:, sent["kept"]])
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         """A step on the kept coordinates, and those of the next round."""

@@ -212,9 +212,9 @@ class UDPFL(Algorithm):
         terms = [lambda w, start: pull * (w - start)]
         return {"model": noisy_fit(site, sent["weights"], self.local, records, terms)}
 
-    def begin(self, setting: Setting) -> Arrays:
-        """The first model; how often the shuffler was needed, where there is one."""
-        return {"weights": setting.initial(), **({"shuffled": np.zeros(1)} if self.shuffle else {})}
+    def begun(self, start: Array, setting: Setting) -> Arrays:
+        """A count of the shuffles, where there is a shuffler."""
+        return {"shuffled": np.zeros(1)} if self.shuffle else {}
 
     def server(self, state: Arrays, released: Arrays, setting: Setting) -> Arrays:
         """The mean of what was shuffled, then mode connectivity on public data."""

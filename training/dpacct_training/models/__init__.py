@@ -17,11 +17,7 @@ OWN = ("start", "loss", "device")
 
 
 def names() -> list[str]:
-    """All models.
-
-    >>> names()
-    ['cnn', 'linear', 'lstm', 'mlp', 'resnet']
-    """
+    """All models."""
     return sorted(["linear", *NETWORKS])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -96,13 +96,6 @@ class Linear(Model):
         x = fours(x.flatten(2))
         error = self._error(w, x, y)
         return self._pull(error, x).div_(y.shape[1])
-
-    def through(self, w: Tensor, x: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
-        """Differentiate the loss by the scores, and then in closed form."""
-        x = fours(x.flatten(2))
-        scores = self._scores(w, x).requires_grad_(True)
-        (error,) = torch.autograd.grad(loss(scores).sum(), scores)
-        return self._pull(error, x)
 
     def bounded_sum(
         self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]

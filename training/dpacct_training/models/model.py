@@ -141,15 +141,6 @@ class Model(Settings, ABC):
         """A result of the model's device, where noise is drawn."""
         return result.cpu()
 
-    def through(self, w: Tensor, x: Tensor, loss: Callable[[Tensor], Tensor]) -> Tensor:
-        """(clients, d): of a loss of class scores (..., batch, classes), at x (clients, batch, ...)."""
-        rows = torch.empty_like(w)
-        for client in range(len(w)):
-            weights = self.leaf(w[client])
-            (row,) = torch.autograd.grad(loss(self.scores(weights, x[client])), weights)
-            rows[client] = self.back(row)
-        return rows
-
     def bounded_sum(
         self, w: Tensor, x: Tensor, y: Tensor, taken: Tensor, noises: Sequence[Noise]
     ) -> Tensor:

@@ -54,10 +54,10 @@ from pathlib import Path
 
 from dpacct_training.engines.flower.app import {kind}_app
 
-app = {kind}_app(Path(__file__).with_name("experiment.toml"))
+app = {kind}_app(Path(__file__).with_name("experiment.json"))
 '''
 _FILES = {
-    "client": ("node", "What a SuperNode runs: its clients train as experiment.toml says."),
+    "client": ("node", "What a SuperNode runs: its clients train as experiment.json says."),
     "server": ("server", "What the SuperLink runs: coins, ledger, noise and report."),
 }
 
@@ -69,7 +69,7 @@ def write_app(folder: Path, experiment: Experiment, hosts: int, deadline: float,
     write_text(folder / "pyproject.toml", project)
     for file, (kind, says) in _FILES.items():
         write_text(folder / f"{file}.py", _APP.format(kind=kind, says=says))
-    write_text(folder / "experiment.toml", experiment.to_toml())
+    write_text(folder / "experiment.json", experiment.to_text())
 
 
 def node_app(path: Path, base: Path | None = None) -> ClientApp:

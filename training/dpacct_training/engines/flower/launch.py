@@ -49,7 +49,7 @@ def launched(
     app = folder / "app"
     write_app(app, experiment, setting.hosts, setting.patience, str(folder.resolve()))
     if setting.name == "ray":
-        _simulated((app / "experiment.toml").resolve(), setting, folder, watches)
+        _simulated((app / "experiment.json").resolve(), setting, folder, watches)
     else:
         rounds = int(experiment.sections["privacy"].get("rounds", 1))
         _with_commands(app, setting, folder, _Told(folder, rounds, watches))
