@@ -61,7 +61,7 @@ class Record:
     def redraw(self) -> str:
         """Draw the table that lies there; gives the sentence that the picture shows."""
         made, title = self.draw(self.table())
-        picture = style.to_bytes(made, ".svg", title=title).decode()
+        picture = style.to_bytes(made, ".svg").decode()
         self.file(".svg").write_text(signed(picture, self.mark()), encoding="utf-8")
         return title
 

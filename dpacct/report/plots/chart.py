@@ -271,7 +271,7 @@ class Chart:
         from dpacct.report.plots.draw import draw
         from dpacct.report.plots.style import to_bytes
 
-        return to_bytes(draw(self), suffix, title=self.title)
+        return to_bytes(draw(self), suffix)
 
     def to_csv(self) -> str:
         """A header and a line for each point; numbers read back to the same floats, a gap is empty."""

@@ -177,10 +177,10 @@ def plot_line(
     axes.plot(x, y, **(settings | more))
 
 
-def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
+def to_bytes(figure: Figure, suffix: str) -> bytes:
     """The picture as bytes, ".svg", ".pdf" or ".png"; the same figure gives the same bytes.
 
-    `title` goes into the file for those who can't see it. An SVG is one element, which may stand in a
+    Its title goes into the file for those who can't see it. An SVG is one element, which may stand in a
     page of HTML. Raises `ValueError` for another suffix.
 
     >>> import dpacct as dp
@@ -189,6 +189,8 @@ def to_bytes(figure: Figure, suffix: str, *, title: str = "") -> bytes:
     """
     if suffix not in FORMATS:
         raise ValueError(f"suffix must be one of {', '.join(FORMATS)}, got {suffix!r}")
+    title = "".join(text.get_text() for text in figure.texts[:1])
+    title = title.replace("\n", " ").replace(r"\$", "$")
     about: dict[str, Any] = {"Title": title} if title else {}
     if suffix == ".pdf":
         about["CreationDate"] = None  # a date would make two equal pictures differ
