@@ -86,28 +86,23 @@ def search(statement: Statement, oracle: Oracle, *, draws: int, seed: int) -> Se
     )
     random = Random(f"{seed}:{statement.id}")
     try:
-        smallest = find(points(statement, oracle), violates, settings=how, random=random)
+        smallest = find(points(statement), violates, settings=how, random=random)
     except (NoSuchExample, Unsatisfiable):
         return SearchOutcome(len(judged), worst[0] if worst else None, False)
     return SearchOutcome(len(judged), judge(statement, oracle, smallest), True)
 
 
-def points(statement: Statement, oracle: Oracle | None = None) -> SearchStrategy[dict[str, Plain]]:
-    """Arguments within the hypotheses of a statement, ends of closed ranges among them.
-
-    An oracle that is quick in a part of them only has a draw of its own.
-    """
+def points(statement: Statement) -> SearchStrategy[dict[str, Plain]]:
+    """Arguments within the hypotheses of a statement, ends of closed ranges among them."""
     from hypothesis import reject
     from hypothesis import strategies as st
 
-    domain, own = statement.domain, None if oracle is None else oracle.draw
+    domain = statement.domain
 
     @st.composite
     def drawn(draw: DrawFn) -> dict[str, Plain]:
         values: dict[str, Any] = {}
         try:
-            if own is not None:
-                return statement.checked(own(Random(draw(st.integers(0, 2**32)))))
             for name in domain.order:
                 each = domain.ranges[name]
                 values[name] = draw(_value(each, each.at(values, domain.functions)))

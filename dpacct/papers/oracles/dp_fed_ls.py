@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from random import Random
 
 import numpy as np
 
 import dpacct as dp
 from dpacct.papers.oracles import truths
-from dpacct.papers.oracles.oracle import Comparison, Drawn, Floats, oracle
+from dpacct.papers.oracles.oracle import Comparison, Floats, oracle
 from dpacct.papers.page import Ends
-from dpacct.plan.smallest_noise import POISSON
 
 
 def _matrix(ends: str, sigma: float, d: int) -> Floats:
@@ -131,18 +129,7 @@ def exchanged(clip: float, m: int) -> float:
     return (first - second) / m
 
 
-def _where_it_speaks(rng: Random) -> Drawn:
-    """Targets for which a lambda exists; elsewhere Theorem 2 says nothing that could be judged."""
-    while True:
-        epsilon, delta = 10.0 ** rng.uniform(-0.5, 2.0), 10.0 ** rng.uniform(-9.0, -0.5)
-        tau, clip = 10.0 ** rng.uniform(-3.5, -0.3), 10.0 ** rng.uniform(-2.0, 2.0)
-        steps = int(10.0 ** rng.uniform(0.0, 4.0))
-        if POISSON.smallest(epsilon, -math.log(delta), tau, steps) is not None:
-            first: Drawn = {"epsilon": epsilon, "delta": delta}
-            return first | {"tau": tau, "clip": clip, "steps": steps}
-
-
-@oracle("theorem2_corrected", draws=150, within=1e-6, claimed=True, draw=_where_it_speaks)
+@oracle("theorem2_corrected", draws=150, within=1e-6, claimed=True)
 @oracle("eq4", "theorem2", draws=60, within=1e-6, claimed=True)
 def sampled(
     nu: float, epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float = 0.0

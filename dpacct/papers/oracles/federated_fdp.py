@@ -6,13 +6,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from functools import cache
-from random import Random
 
 import numpy as np
 
 import dpacct as dp
 from dpacct.papers.oracles import truths
-from dpacct.papers.oracles.oracle import Drawn, Floats, oracle
+from dpacct.papers.oracles.oracle import Floats, oracle
 from dpacct.papers.page import Ends, ends
 
 
@@ -139,16 +138,7 @@ def coins_and_shifts(mu: float, rate: float, rounds: int, epsilon: float) -> flo
     return math.fsum(parts)
 
 
-def _few_steps(rng: Random) -> Drawn:
-    """Points at which delta is neither 1 nor too small to be compared, and the engine is quick."""
-    rate, sigma = 10 ** rng.uniform(-2.0, -0.3), rng.uniform(0.5, 3.0)
-    steps = rng.choice((1, math.ceil(rng.uniform(4.0, 80.0) / rate)))
-    size = rate * math.sqrt(steps * math.expm1(sigma**-2))
-    epsilon = 0.5 * size * size + size * rng.uniform(0.0, 4.0)
-    return {"rate": rate, "sigma": sigma, "steps": steps, "epsilon": epsilon}
-
-
-@oracle("theorem2", draws=25, within=1e-6, draw=_few_steps)
+@oracle("theorem2", draws=25, within=1e-6)
 @oracle("theorem2_gdp", draws=150, within=1e-6)
 def composed(rate: float, sigma: float, steps: int, epsilon: float) -> Ends | None:
     """Delta of the composed dominating pair, by the exact engine; below, that of a pair of data sets."""
@@ -159,15 +149,7 @@ def composed(rate: float, sigma: float, steps: int, epsilon: float) -> Ends | No
     return (lower, upper) if lower >= 1e-12 else None  # large enough for a sum over a lattice
 
 
-def _few_rounds(rng: Random) -> Drawn:
-    """Draw `_few_steps`, dealt to at most 8 rounds of a client."""
-    drawn = _few_steps(rng)
-    rounds, steps = rng.randint(1, 8), int(drawn.pop("steps"))
-    drawn["local_steps"] = steps if steps == 1 else 1 + steps // rounds
-    return drawn | {"rounds": rounds, "client_rate": rng.uniform(0.1, 1.0)}
-
-
-@oracle("theorem2_thinned", draws=3, within=1e-6, draw=_few_rounds)
+@oracle("theorem2_thinned", draws=3, within=1e-6)
 def thinned(
     client_rate: float, rate: float, sigma: float, local_steps: int, rounds: int, epsilon: float
 ) -> Ends | None:

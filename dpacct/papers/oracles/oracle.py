@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from random import Random
 from types import FunctionType
 from typing import Any, TypeAlias, TypeVar
 
@@ -68,8 +67,6 @@ def _relative(larger: float, smaller: float) -> float:
     return sign * (math.log(abs(larger)) - math.log(abs(smaller)))
 
 
-Drawn: TypeAlias = dict[str, float | int]
-"""A point of the domain, for oracles that are quick in a part of it only."""
 Judgement: TypeAlias = float | Ends | Comparison | None
 """The truth as a number or as two ends; a whole comparison; or None where it can't be told."""
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -81,14 +78,13 @@ class Oracle:
 
     `draws` is how many points the default search tries; `within` the oracle's relative error, less than which
     is no violation; `claimed` hands it the claim too, as its first argument, for recipes that are judged by
-    what they deliver; `draw` replaces the domain's own way to draw points.
+    what they deliver.
     """
 
     judge: Callable[..., Judgement]
     draws: int = 2000
     within: float = 1e-9
     claimed: bool = False
-    draw: Callable[[Random], Mapping[str, float | int]] | None = None
 
     def compare(self, statement: Statement, values: Mapping[str, Plain]) -> Comparison | None:
         """The claim beside the truth; a formula that fails inside its domain claims nan."""
@@ -115,14 +111,13 @@ def oracle(
     draws: int = 2000,
     within: float = 1e-9,
     claimed: bool = False,
-    draw: Callable[[Random], Mapping[str, float | int]] | None = None,
 ) -> Callable[[Function], Function]:
     """Decorator: make a function the oracle of these statements; its docstring says how it works."""
 
     def attach(judge: Function) -> Function:
         paper = judge.__module__.rpartition(".")[2]
         ids = (name if "." in name else f"{paper}.{name}" for name in names)
-        made = dict.fromkeys(ids, Oracle(judge, draws, within, claimed, draw))
+        made = dict.fromkeys(ids, Oracle(judge, draws, within, claimed))
         setattr(judge, _JUDGES, {**vars(judge).get(_JUDGES, {}), **made})
         return judge
 

@@ -9,13 +9,12 @@ import itertools
 import math
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
-from random import Random
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpacct.papers.oracles.oracle import Comparison, Drawn, oracle
+from dpacct.papers.oracles.oracle import Comparison, oracle
 from dpacct.papers.page import Ends
 
 if TYPE_CHECKING:
@@ -280,17 +279,8 @@ def clones_leak(epsilon: float, eps0: float, clients: int) -> Ends | None:
     return exact_enough(shuffled_delta(epsilon, eps0, clients))
 
 
-def few_clients(rng: Random) -> Drawn:
-    """Draw few clients beyond the condition's least number, where the bound is tightest."""
-    delta = 10.0 ** rng.uniform(-9.0, -0.05)
-    eps0 = math.exp(rng.uniform(-4.0, 1.2))
-    least = 16.0 * math.log(4.0 / delta) * (math.exp(eps0) + 1.0)
-    clients = math.ceil(least * math.exp(rng.choice((0.0, rng.uniform(0.0, 2.0)))))
-    return {"delta": delta, "eps0": eps0, "clients": max(12, clients)}
-
-
 @oracle("erlingsson2019.closed", draws=400, claimed=True)
-@oracle("feldman2020.theorem3_1", "feldman2022.closed", draws=400, claimed=True, draw=few_clients)
+@oracle("feldman2020.theorem3_1", "feldman2022.closed", draws=400, claimed=True)
 def shuffle_delivers(claimed: float, delta: float, clients: int, eps0: float) -> Comparison | None:
     """The delta of shuffled randomised response at the claimed epsilon, beside the delta that was asked."""
     if clients > MOST_COUNTED or claimed >= eps0 or delta < 1e-9:
@@ -318,19 +308,9 @@ def shuffled_divergence(alpha: float, epsilon: float, clients: int) -> float | N
     return max(both)
 
 
-def few_clients_at_order(rng: Random) -> Drawn:
-    """Draw few clients beyond the least number, where the bound is tightest."""
-    while True:
-        alpha, epsilon = rng.randint(2, 6), math.exp(rng.uniform(-5.0, 0.2))
-        least = 9 * alpha**4 * math.exp(5.0 * epsilon)
-        if least < 12_000:
-            clients = math.ceil(least) + 2 + rng.choice((0, rng.randint(0, int(least))))
-            return {"alpha": alpha, "epsilon": epsilon, "clients": clients}
-
-
 @oracle("girgis2021.lower", "udp_fl.lemma2", "udp_fl.lemma3", draws=600, within=1e-8)
-@oracle("girgis2021.upper", draws=200, within=1e-8, draw=few_clients_at_order)
-@oracle("udp_fl.lemma2_corrected", draws=200, within=1e-8, draw=few_clients_at_order)
+@oracle("girgis2021.upper", draws=200, within=1e-8)
+@oracle("udp_fl.lemma2_corrected", draws=200, within=1e-8)
 def randomised_response(alpha: int, epsilon: float, clients: int) -> float | None:
     """The count of ones among N randomised responses, one of them changed: exact sums."""
     # of a smaller epsilon too little is left of the sums' digits
