@@ -473,7 +473,7 @@ def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], A
     return declared, about
 
 
-_NUMBER = re.compile(r"[+-]?(\d[\d_]*(?:\.[\d_]*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = r"[+-]?(\d[\d_]*(?:\.[\d_]*)?|\.\d+)([eE][+-]?\d+)?"
 
 
 def written(said: Mapping[str, Any]) -> str:
@@ -483,7 +483,7 @@ def written(said: Mapping[str, Any]) -> str:
     def line(key: str) -> str:
         value = said[key]
         text = exact_text(value) if isinstance(value, Fraction) else str(value)
-        return f"{key} = {text if _NUMBER.fullmatch(text) else as_toml(text)}"
+        return f"{key} = {text if re.fullmatch(_NUMBER, text, re.ASCII) else as_toml(text)}"
 
     top = KEYS[len(_BESIDE) :]
     head = [line(key) for key in top if key in said]

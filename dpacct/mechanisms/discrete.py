@@ -89,7 +89,7 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
         >>> DiscreteLaplace(scale=2).sample(4, rng=1).dtype
         dtype('int64')
         """
-        from dpacct.mechanisms.draw import discrete_laplace, many
+        from dpacct.mechanisms.laws.draw import discrete_laplace, many
 
         return many(lambda uniform: discrete_laplace(self.scale, uniform), size, rng)
 
@@ -161,6 +161,6 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
         >>> DiscreteGaussian(scale=2).sample(4, rng=1).dtype
         dtype('int64')
         """
-        from dpacct.mechanisms.draw import discrete_gaussian, many
+        from dpacct.mechanisms.laws.draw import discrete_gaussian, many
 
         return many(lambda uniform: discrete_gaussian(self.scale**2, uniform), size, rng)

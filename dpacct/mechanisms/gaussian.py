@@ -154,7 +154,7 @@ class Gaussian(_Normal, kind="gaussian"):
         >>> Gaussian(noise_multiplier=2, clip=0.5).sample(3, rng=1).shape
         (3,)
         """
-        from dpacct.mechanisms.draw import normal
+        from dpacct.mechanisms.laws.draw import normal
 
         noise = self.noise_std(Adjacency.ADD_REMOVE)
         std = self.sigma_under(Adjacency.ADD_REMOVE) if noise is None else noise

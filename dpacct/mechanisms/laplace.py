@@ -91,7 +91,7 @@ class Laplace(Mechanism, kind="laplace"):
         >>> Laplace(b=2).sample(3, rng=1).shape
         (3,)
         """
-        from dpacct.mechanisms.draw import laplace
+        from dpacct.mechanisms.laws.draw import laplace
 
         scale = self.b_under(Adjacency.ADD_REMOVE) * (self.clip or 1)
         return laplace(float(scale), size, rng)

@@ -64,7 +64,7 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
         """
         import numpy as np
 
-        from dpacct.mechanisms.draw import below, enclosed_coin, honesty
+        from dpacct.mechanisms.laws.draw import below, enclosed_coin, honesty
 
         true, k = np.asarray(answers), int(self.k)
         if true.dtype.kind not in "iu" or (true.size and not 0 <= true.min() <= true.max() < k):

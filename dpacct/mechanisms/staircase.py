@@ -131,7 +131,7 @@ class Staircase(Mechanism, kind="staircase"):
         >>> Staircase(eps0=1).sample(3, rng=1).shape
         (3,)
         """
-        from dpacct.mechanisms.draw import staircase
+        from dpacct.mechanisms.laws.draw import staircase
 
         noise = staircase(float(self.eps0), self.step_at, size, rng)
         return noise if self.clip is None else noise * float(self.clip)

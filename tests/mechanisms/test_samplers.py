@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 from scipy import special, stats
 
 import dpacct as dp
-from dpacct.mechanisms.draw import (
+from dpacct.mechanisms.laws.draw import (
     Keystream,
     below,
     coin,
