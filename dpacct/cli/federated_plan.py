@@ -24,20 +24,17 @@ from dpacct.cli.plan_file import (
     texts,
     told_of,
 )
-from dpacct.declare.domain import DELTA, POSITIVE, Word, did_you_mean, one_of
+from dpacct.declare.domain import DELTA, POSITIVE, Word, did_you_mean
 from dpacct.declare.number import down, listed, rounded, up
 from dpacct.declare.record import Call, Exclusive, Parameter, Usage
 from dpacct.display import aligned
-from dpacct.errors import NotCertified, Unreachable
+from dpacct.errors import NotCertified
 from dpacct.federated import UDPFL, Client, FederatedPlan
 from dpacct.federated.udp_fl import NOISES
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.federated import Harmonized, Row
-    from dpacct.plan.node import Node
-    from dpacct.report.about import About
-    from dpacct.report.document import ReportSection
+    from dpacct.federated import Row
 
 NOISE = {
     "sigma": "standard deviation / sensitivity (prifedsync: std / (2C))",
@@ -178,52 +175,29 @@ def _client(table: object, place: str, shared: Mapping[str, str]) -> Client:
 # --- what a report states
 
 
-class MissingKey(Usage):
-    """A key that a report requires is missing from the file."""
-
-    kind = "missing-key"
-
-
 _VIEWERS = {
     "strong": "the server and all other clients together",
     "client": "everyone who sees the released models",
-    "record": "everyone who sees the client's models",
 }
 
 
-def read_stated(path: str, client: str | None = None) -> PlanFile:
-    """The plan of a file, of steps or of `dpacct federated`; `client` chooses one of udp-fl's.
+def read_stated(path: str) -> PlanFile:
+    """The plan of a file, of steps or of `dpacct federated`.
 
-    Raises `InvalidArgument` where it cannot be read or is no plan, says no noise, or has no such client.
+    Raises `InvalidArgument` where it cannot be read or is no plan, or says no noise.
     """
     text, name = contents(path), file_name(path)
     table = {} if text.lstrip().startswith("{") else table_of(text, name)
-    federated = is_federated(table)
-    settings = settings_of(table, name) if federated else PlanSettings()
-    chosen = settings.algorithm if federated else "steps"
-    if chosen != "udp-fl" and client is not None:
-        message = f"--client is for plans of udp-fl; {name} is a plan of {chosen}"
-        raise Exclusive(message, argument="--client")
-    if not federated:
+    if not is_federated(table):
         return plan_of_text(text, name)
-    if chosen == "udp-fl":
-        file = _of_client(clients_of(settings, name), client, name)
-    else:
-        file = _of_all(settings, name)
-    # what the file says of the deployment comes before what the kind of plan says
-    declared, about = told_of(table, name)
-    said = dict(file.about.said) if file.about else {}
-    return file._replace(assumptions=declared, about=_about(said | (about.said if about else {})))
-
-
-def _about(said: dict[str, Any]) -> About:
     from dpacct.report.about import About
 
-    return About(**said)
-
-
-def _of_all(settings: PlanSettings, name: str) -> PlanFile:
-    """The stated guarantee of a plan whose clients are all alike."""
+    settings = settings_of(table, name)
+    if settings.algorithm == "udp-fl":
+        message = (
+            f"each client of {name} has a guarantee of its own: dpacct federated {name} has them"
+        )
+        raise Usage(message, argument="PLAN")
     if "epsilon" in settings.typed:
         message = f"a report states the epsilon of a noise: in {name}, write the sigma that"
         raise Usage(f"{message} dpacct federated finds in place of `epsilon`", argument="epsilon")
@@ -232,78 +206,24 @@ def _of_all(settings: PlanSettings, name: str) -> PlanFile:
         raise Usage(f"{message} `sigma = 1` (standard deviation / sensitivity)", argument="sigma")
     given = settings.typed.get("delta")
     delta = None if given is None else DELTA.check(settings.call("delta"), given)
-    plan = plan_of(
-        settings._replace(typed={"delta": "", **settings.typed})
-    )  # or a report may be told
+    # a report may also be told its delta
+    plan = plan_of(settings._replace(typed={"delta": "", **settings.typed}))
     node = plan.tree().under(str(plan.adjacency), unit=str(plan.unit))
     # Towards whom: all others at once, and not who sees a single message of a secure sum.
-    notion = next(each for each in plan.notions if each in ("strong", "client"))
+    notion = next(each for each in plan.notions if each in _VIEWERS)
 
-    def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
+    def account(delta: Fraction) -> Answer:
         try:  # proven where that succeeds: a report is written once
             rows = list(plan.proved_rows(delta=delta))
         except NotCertified:
             rows = list(plan.rows(delta=delta))
         first = next(row.answer for row in rows if row.notion == notion)
-        return _for(node, first), _sections(plan, rows)
+        return replace(first, tree=node, unit=node.unit, alternatives=())
 
-    return PlanFile(node, delta=delta, about=_about({"viewer": _VIEWERS[notion]}), account=account)
-
-
-def _of_client(plan: UDPFL, name: str | None, file: str) -> PlanFile:
-    """The stated guarantee for the records of one client."""
-    names = [client.name for client in plan.clients]
-    if name is None and len(names) > 1:
-        message = f"each client of {file} has a guarantee of its own: choose one with --client,"
-        raise MissingKey(f"{message} such as {one_of(names[:6])}", argument="--client")
-    Word(*names).check("--client", name or names[0])
-    chosen: Harmonized = next(e for e in plan.harmonized() if e.client.name == (name or names[0]))
-    who, answer = chosen.client.name, chosen.epsilon
-    if answer is None:
-        message = f"client {who} takes no part: its budget is less than one round costs"
-        raise Unreachable(message, argument="--client")
-    node = plan.tree(chosen.client, chosen.rounds).under(str(answer.adjacency), unit="record")
-
-    def account(delta: Fraction) -> tuple[Answer, tuple[ReportSection, ...]]:
-        if delta != chosen.client.delta:
-            message = f"--delta: the delta of client {who} is in {file}, where it decides its noise"
-            raise Exclusive(f"{message} or its last round.", argument="--delta")
-        return _for(node, answer), _sections(plan, list(plan.rows_of(chosen)))
-
-    about = _about({"viewer": _VIEWERS["record"], "unit": f"one record of the client {who}"})
-    return PlanFile(node, delta=Fraction(chosen.client.delta), about=about, account=account)
-
-
-def _for(node: Node, answer: Answer) -> Answer:
-    return replace(answer, tree=node, unit=node.unit, alternatives=())
-
-
-def _sections(plan: FederatedPlan | UDPFL, rows: list[Row]) -> tuple[ReportSection, ...]:
-    """A federated plan's routes as sections of a report."""
-    from dpacct.report.document import NO_GUARANTEE, ReportSection
-
-    what = f"Algorithm {plan.algorithm} ({plan.paper}). One {plan.unit} moves what the noise is"
-    said = [f"{what} added to as follows: {plan.sensitivity}."]
-    if any(row.notion == "weak" for row in rows):
-        sides = "Weak is towards one other client, strong towards all others and the server"
-        said.append(f"{sides} together.")
-    routes = answer_rows(rows, "epsilon", estimate=f"{NO_GUARANTEE}: ")
-    printed = printed_rows(rows, refuted=f"{NO_GUARANTEE}: ")
-    titles = ("From whom, and by every route", "What the paper's formulas give")
-    return tuple(
-        ReportSection(
-            title=title,
-            paragraphs=tuple(said) if title == titles[0] else (),
-            head=head,
-            rows=tuple(tuple(map(_signed, row)) for row in cells),
-        )
-        for title, (head, cells) in zip(titles, (routes, printed), strict=True)
-        if cells
-    )
-
-
-def _signed(cell: str) -> str:
-    return cell.replace("<= ", "≤ ").replace(">= ", "≥ ")
+    # what the file says of the deployment comes before what the kind of plan says
+    declared, about = told_of(table, name)
+    said = About(**{"viewer": _VIEWERS[notion], **(about.said if about else {})})
+    return PlanFile(node, None, delta, declared, said, account)
 
 
 # --- rows in words and in JSON
@@ -325,52 +245,37 @@ def cell(answer: Answer) -> str:
 
 def tables(rows: Sequence[Row], quantity: str) -> list[str]:
     """The tables of a federated plan: answers first, then the papers' printed numbers."""
-    lines = aligned(*answer_rows(rows, quantity))
-    head, printed = printed_rows(rows)
-    if printed:
-        lines += ["", "what the paper's formulas give:", *aligned(head, printed)]
-    return lines
+    return [*_answers(rows, quantity), *_printed(rows)]
 
 
-Cells = tuple[str, ...]
-
-
-def answer_rows(
-    rows: Sequence[Row], quantity: str, *, estimate: str = ""
-) -> tuple[Cells, list[Cells]]:
-    """Head and cells of the routes with answers; `estimate` is put before an estimate.
-
-    Rows that differ in the notion alone are one.
-    """
+def _answers(rows: Sequence[Row], quantity: str) -> list[str]:
+    """The routes with answers; those that differ in the notion alone are one."""
     head = ("route", "from whom", quantity, "grade", "what it is")
     answers = [row for row in rows if row.printed is None]
-    cells: list[Cells] = []
+    cells = []
     for _, group in groupby(answers, key=lambda row: (row.name, row.who, row.about, row.answer)):
         first, *others = group
-        seen = " and ".join(dict.fromkeys(row.notion for row in (first, *others)))
-        about = f"{estimate}{first.about}" if first.answer.is_estimate else first.about
-        cells.append(
-            (first.name, _whose(first, seen), cell(first.answer), grade(first.answer), about)
-        )
-    return head, cells
+        seen = _whose(first, " and ".join(dict.fromkeys(row.notion for row in (first, *others))))
+        cells.append((first.name, seen, cell(first.answer), grade(first.answer), first.about))
+    return aligned(head, cells)
 
 
-def printed_rows(rows: Sequence[Row], *, refuted: str = "") -> tuple[Cells, list[Cells]]:
-    """Head and cells of the papers' numbers; `refuted` is put before a false one."""
+def _printed(rows: Sequence[Row]) -> list[str]:
+    """The papers' numbers."""
     head = ("statement", "from whom", "printed", "status", "true", "why")
-    cells: list[Cells] = [
+    cells = [
         (
             printed.theorem,
             _whose(row, row.notion),
             rounded(printed.value, "nearest", _DIGITS),
-            printed.status if printed.holds else f"{refuted}{printed.status}",
+            printed.status,
             "as printed" if printed.holds else cell(row.answer),
             printed.told,
         )
         for row in rows
         if (printed := row.printed) is not None
     ]
-    return head, cells
+    return ["", "what the paper's formulas give:", *aligned(head, cells)] if cells else []
 
 
 def _whose(row: Row, notion: str) -> str:

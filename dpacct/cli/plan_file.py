@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from dpacct.plan.samplers.sampled import Sampler
     from dpacct.report.about import About
     from dpacct.report.assumptions import Declared
-    from dpacct.report.document import ReportSection
     from dpacct.vocabulary import Adjacency
 
-    Account = Callable[[Fraction], tuple[Answer, tuple[ReportSection, ...]]]
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 20
@@ -375,8 +373,7 @@ def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
 class PlanFile(NamedTuple):
     """A plan, the question its file asks, if it asks one, and what it says for a report.
 
-    `account` gives the guarantee at a delta, and more sections of the report, where the kind of file knows
-    them better than the plan alone does.
+    `account` gives the guarantee at a delta, where the kind of file knows it better than the plan alone does.
     """
 
     node: Node
@@ -384,7 +381,11 @@ class PlanFile(NamedTuple):
     delta: Fraction | None = None
     assumptions: Mapping[str, Declared] = MappingProxyType({})
     about: About | None = None
-    account: Account | None = None
+    account: Callable[[Fraction], Answer] | None = None
+
+    def guarantee(self, node: Node, delta: Fraction) -> Answer:
+        """The epsilon that a report of the plan, protected as `node`, states."""
+        return node.epsilon(delta) if self.account is None else self.account(delta)
 
 
 def read_plan(path: str) -> PlanFile:

@@ -1,7 +1,7 @@
 """GNMax and LNMax: release which class has the most votes, after noise on each count.
 
-Papernot et al. 2017 (Laplace noise, LNMax) and 2018 (Gaussian noise, GNMax, and its confident and
-interactive forms); Zhu et al. 2021 (AE-DPFL) at the level of agents and of instances, with voters that answer
+Papernot et al. 2017 (Laplace noise, LNMax) and 2018 (Gaussian noise, GNMax, and its confident
+form); Zhu et al. 2021 (AE-DPFL) at the level of agents and of instances, with voters that answer
 for themselves (PATE-FL) or by their nearest neighbours (Private-kNN-FL).
 """
 
@@ -20,7 +20,7 @@ from dpacct.declare.record import Parameter, Record
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.node import Fields, Leaf, Node, know, take
 from dpacct.voting.argmax import CountNoise, GaussianNoise, LaplaceNoise, Screening
-from dpacct.voting.votes import LEVELS, NEIGHBOURS, Histograms, Level, Votes, checked
+from dpacct.voting.votes import LEVELS, NEIGHBOURS, Histograms, Level, Votes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -111,13 +111,11 @@ class Aggregator(Record, Node):
         votes: Votes | ArrayLike,
         delta: Number,
         *,
-        baseline: ArrayLike | None = None,
         exact: bool | int = True,
         progress: Callable[[str], None] | None = None,
     ) -> VotingCost:
         """The cost of answering these queries at `delta`: bounds and the exact cost.
 
-        `baseline` (interactive screening) is what the student expects each class to get, in votes.
         `exact`: False leaves the exact cost out; a number is the most kinds of query it is computed for.
         `progress` is told what is being done. Raises `InvalidArgument`.
 
@@ -128,26 +126,22 @@ class Aggregator(Record, Node):
         """
         from dpacct.voting.cost import voting_cost
 
-        return voting_cost(
-            self, *self._ready(votes, baseline), delta, exact=exact, progress=progress
-        )
+        return voting_cost(self, self._ready(votes), delta, exact=exact, progress=progress)
 
-    def renyi(
-        self, votes: Votes | ArrayLike, order: Number, *, baseline: ArrayLike | None = None
-    ) -> Floats:
+    def renyi(self, votes: Votes | ArrayLike, order: Number) -> Floats:
         """The Renyi divergence of each query's label, exactly: the worst neighbour, either way.
 
         >>> GNMax(sigma=1, level="agent").renyi([[6, 0]], 6).round(9).tolist()
         [1.214017468]
         """
         at = float(ORDER.check("order", order))
-        exact, which = self._within_reach(votes, baseline)
+        exact, which = self._within_reach(votes)
         return exact.renyi(at)[which]
 
     def deltas(self, votes: Votes | ArrayLike, epsilon: Number) -> Floats:
         """Delta of each query's label at this epsilon, exactly: the worst neighbour, either way."""
         at = float(EPSILON.check("epsilon", epsilon))
-        exact, which = self._within_reach(votes, None)
+        exact, which = self._within_reach(votes)
         return exact.deltas(at)[which]
 
     def wrong(self, votes: Votes | ArrayLike) -> Floats:
@@ -156,7 +150,7 @@ class Aggregator(Record, Node):
         >>> GNMax(sigma=1).wrong([[2, 0, 0]]).round(9).tolist()
         [0.134232824]
         """
-        exact, which = self._within_reach(votes, None)
+        exact, which = self._within_reach(votes)
         return np.asarray(exact.wrong()[which])
 
     def wrong_at_most(self, votes: Votes | ArrayLike) -> Floats:
@@ -165,26 +159,22 @@ class Aggregator(Record, Node):
         >>> GNMax(sigma=1).wrong_at_most([[2, 0, 0]]).round(9).tolist()
         [0.157299207]
         """
-        ready = Histograms.of(self._ready(votes, None)[0].counts)
+        ready = Histograms.of(self._ready(votes).counts)
         log_q = self.noise.log_mismatch(ready.margins.astype(np.float64))
         return np.asarray(np.minimum(np.exp(log_q), 1.0))
 
-    def kinds(
-        self, votes: Votes, baseline: Floats | None
-    ) -> tuple[ExactLabels, NDArray[np.intp], Floats]:
+    def kinds(self, votes: Votes) -> tuple[ExactLabels, NDArray[np.intp], Floats]:
         """Exact laws at every kind of query, the kind of each query, and how many there are of each."""
         from dpacct.voting.exact import ExactLabels
 
-        every = Histograms.of(votes.counts, baseline, self.neighbours)
+        every = Histograms.of(votes.counts)
         first, which, count = every.alike()
         exact = ExactLabels(every.rows(first), self.neighbouring, self.noise, self.screening)
         return exact, which, count.astype(np.float64)
 
-    def _within_reach(
-        self, votes: Votes | ArrayLike, baseline: ArrayLike | None
-    ) -> tuple[ExactLabels, NDArray[np.intp]]:
+    def _within_reach(self, votes: Votes | ArrayLike) -> tuple[ExactLabels, NDArray[np.intp]]:
         """Exact laws and each query's kind; raises `OutsideDomain` where quadrature does not reach."""
-        exact, which, _ = self.kinds(*self._ready(votes, baseline))
+        exact, which, _ = self.kinds(self._ready(votes))
         margins = exact.histograms.margins[:, -1]
         if int(margins.max()) <= exact.reach:
             return exact, which
@@ -195,9 +185,7 @@ class Aggregator(Record, Node):
             message = f"margins must be at most {limit}, query {query} has {int(margins.max())}"
         raise OutsideDomain(message, argument="votes")
 
-    def _ready(
-        self, votes: Votes | ArrayLike, baseline: ArrayLike | None
-    ) -> tuple[Votes, Floats | None]:
+    def _ready(self, votes: Votes | ArrayLike) -> Votes:
         counted = votes if isinstance(votes, Votes) else Votes(votes)
         loose = counted.counts.sum(axis=1) % self.neighbours != 0
         if loose.any():
@@ -205,18 +193,7 @@ class Aggregator(Record, Node):
             message = f"votes must count {self.neighbours} neighbours of each voter, so a multiple of that"
             got = f"a row; got {int(counted.counts[row].sum())} in row {row + 1}"
             raise InvalidArgument(f"{message} {got}", argument="votes")
-        if baseline is None:
-            return counted, None
-        if self.screening is None:
-            message = "baseline needs a threshold: it is what interactive screening compares the votes with"
-            raise InvalidArgument(message, argument="baseline")
-        expected: Floats = checked(baseline, "baseline", whole=False)
-        if expected.shape != counted.counts.shape:
-            message = "baseline must have a row for each query and a column for each class, got"
-            shape = " x ".join(map(str, expected.shape))
-            wanted = " x ".join(map(str, counted.counts.shape))
-            raise InvalidArgument(f"{message} {shape} for {wanted}", argument="baseline")
-        return counted, expected
+        return counted
 
 
 class GNMax(Aggregator, kind="gnmax"):

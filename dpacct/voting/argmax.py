@@ -6,10 +6,9 @@ at the votes, a neighbour's is the sum over the points of W_j times a ratio F'/F
 f'/f, if j itself has changed). `CountNoise` says where to integrate, and what the counts cost at any votes.
 Counts and scales are in shares of a vote (`Level`).
 
-`Screening` is the first step of Confident-GNMax and Interactive-GNMax (Papernot et al. 2018, Algorithms 1
-and 2): the largest of n_j - b_j, plus N(0, sigma_1^2), must reach the threshold T. The baseline b is 0
-(confident) or what the student expects (interactive); it is public. A neighbour moves the largest by at most
-one step, so the step costs a Gaussian of that sensitivity.
+`Screening` is the first step of Confident-GNMax (Papernot et al. 2018, Algorithm 1): the largest count plus
+N(0, sigma_1^2) must reach the threshold T. A neighbour moves the largest by at most one step, so the step
+costs a Gaussian of that sensitivity.
 """
 
 from __future__ import annotations
@@ -280,16 +279,14 @@ class Moves:
         return Moves(self.row[chosen], self.source[chosen], self.target[chosen])
 
 
-def moves(counts: Counts, level: Level, *, alike: bool = True) -> Moves:
+def moves(counts: Counts, level: Level) -> Moves:
     """All neighbours of each histogram (rows sorted, the largest first).
 
-    Classes with equal counts are interchangeable, if `alike`; then one of each kind is enough. (Baselines
-    of interactive screening tell them apart.)
+    Classes with equal counts are interchangeable: one of each kind is enough.
     """
     rows, classes = counts.shape
     first = np.ones((rows, classes), dtype=bool)
-    if alike:
-        first[:, 1:] = counts[:, 1:] != counts[:, :-1]
+    first[:, 1:] = counts[:, 1:] != counts[:, :-1]
     index = np.arange(classes)
     if level.is_agent:
         gain_row, gain = np.nonzero(first)
@@ -318,7 +315,7 @@ class Laws:
     other: Floats
 
 
-def laws(counts: Counts, level: Level, noise: CountNoise, *, alike: bool = True) -> Laws:
+def laws(counts: Counts, level: Level, noise: CountNoise) -> Laws:
     """The argmax at histograms (rows sorted, the largest count first) and at all their neighbours.
 
     >>> from fractions import Fraction
@@ -327,7 +324,7 @@ def laws(counts: Counts, level: Level, noise: CountNoise, *, alike: bool = True)
     >>> np.exp(result.base).round(12).tolist()
     [[0.865767175635, 0.067116412183, 0.067116412183]]
     """
-    every = moves(counts, level, alike=alike)
+    every = moves(counts, level)
     log_p = np.empty(counts.shape)
     other = np.empty((every.row.size, counts.shape[1]))
     place = np.argsort(every.row, kind="stable")
@@ -378,7 +375,7 @@ def _integrated(nodes: Nodes, changed: Moves) -> tuple[Floats, Floats]:
 _ROUNDING = 2e-15
 
 
-# --- the first step of confident and interactive GNMax
+# --- the first step of confident GNMax
 
 
 @dataclass(frozen=True)
@@ -389,7 +386,7 @@ class Screening:
     sigma: Fraction
 
     def log_passes(self, top: Floats) -> tuple[Floats, Floats]:
-        """Logs of the chances of no answer, and of an answer, by the largest of n - b."""
+        """Logs of the chances of no answer, and of an answer, by the largest count."""
         from scipy.special import log_ndtr
 
         z = (top - float(self.threshold)) / float(self.sigma)
@@ -426,14 +423,11 @@ class Screening:
                 worst = np.maximum(worst, log_sum(no, yes))
         return np.asarray((worst * (1.0 + 1e-12) + _ROUNDING) / power)
 
-    def neighbours(self, residual: Floats, moves: Moves, level: Level) -> Floats:
-        """The largest of n - b at each neighbour."""
-        order = np.argsort(residual, axis=1)
-        first = order[moves.row, -1]
-        top = residual[moves.row, first]
-        second = residual[moves.row, order[moves.row, -2]]
-        lost = np.where(moves.source == first, np.maximum(top - level.step, second), top)
-        gained = residual[moves.row, moves.target] + level.step
+    def neighbours(self, counts: Counts, moves: Moves, level: Level) -> Floats:
+        """The largest count at each neighbour; rows are sorted, the largest first."""
+        top, second = counts[moves.row, 0].astype(float), counts[moves.row, 1]
+        lost = np.where(moves.source == 0, np.maximum(top - level.step, second), top)
+        gained = counts[moves.row, moves.target] + level.step
         return np.asarray(np.where(moves.target == NOBODY, lost, np.maximum(lost, gained)))
 
     def joined(self, top: Floats, labels: Floats) -> Floats:

@@ -317,7 +317,6 @@ class VotingCost(Displayed):
 def voting_cost(
     aggregator: Aggregator,
     votes: Votes,
-    baseline: Floats | None,
     delta: Number,
     *,
     exact: bool | int = True,
@@ -355,7 +354,7 @@ def voting_cost(
         )
 
     tell("bounds")
-    histograms = Histograms.of(votes.counts, baseline, level.shares)
+    histograms = Histograms.of(votes.counts)
     bounds = Bounds(histograms, level, aggregator.noise, screening)
     names = bounds.theorems
     least, order = _optimised(bounds.total, log_delta)
@@ -464,9 +463,7 @@ def _exact(
 def _work(kinds: Histograms, level: Level, divergence: float) -> Floats:
     """About how long each kind takes, in arbitrary units: its integrals, and its neighbours' divergences."""
     classes = kinds.counts.shape[1]
-    apart = np.full(kinds.counts.shape[0], float(classes))
-    if kinds.residual is None:
-        apart = 1.0 + (np.diff(kinds.counts, axis=1) != 0).sum(axis=1)
+    apart = 1.0 + (np.diff(kinds.counts, axis=1) != 0).sum(axis=1)
     neighbours = 2.0 * apart if level.is_agent else np.square(apart)
     points = 130.0 * (1.0 + classes**0.5 / 3.0)
     return np.asarray(points * classes * (classes + neighbours) + divergence * classes * neighbours)

@@ -354,13 +354,12 @@ class ExactLabels:
         return [Neighbours.of(*side, many) for side in self._split(self.histograms)]
 
     def _split(self, part: Histograms) -> Iterator[Law]:
-        result = laws(part.counts, self.level, self.noise, alike=part.residual is None)
+        result = laws(part.counts, self.level, self.noise)
         at_votes, nearby = result.base, result.other
         if self.screening is not None:
-            residual = part.residual if part.residual is not None else part.counts.astype(float)
             at_votes = self.screening.joined(part.top, at_votes)
             nearby = self.screening.joined(
-                self.screening.neighbours(residual, result.moves, self.level), nearby
+                self.screening.neighbours(part.counts, result.moves, self.level), nearby
             )
         for chosen in _changes(result.moves, self.level):
             rows, theirs = result.moves.row[chosen], nearby[chosen]

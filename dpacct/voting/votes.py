@@ -273,21 +273,14 @@ def _line_by_line(lines: list[str], skip: int, argument: str, whole: bool) -> An
 
 @dataclass(frozen=True)
 class Histograms:
-    """Counts of each query in shares, the largest first, and with them n - b where there is a baseline."""
+    """Counts of each query in shares, the largest first."""
 
     counts: Counts
-    residual: Floats | None = None
 
     @classmethod
-    def of(cls, counts: Counts, baseline: Floats | None = None, shares: int = 1) -> Histograms:
-        """Sort votes (in shares) beside a baseline (in votes)."""
-        if baseline is None:
-            return cls(np.ascontiguousarray(np.sort(counts, axis=1)[:, ::-1]))
-        order = np.argsort(-counts, axis=1, kind="stable")
-        residual = counts - shares * baseline
-        return cls(
-            np.take_along_axis(counts, order, axis=1), np.take_along_axis(residual, order, axis=1)
-        )
+    def of(cls, counts: Counts) -> Histograms:
+        """Sort votes (in shares)."""
+        return cls(np.ascontiguousarray(np.sort(counts, axis=1)[:, ::-1]))
 
     @property
     def margins(self) -> Counts:
@@ -296,15 +289,12 @@ class Histograms:
 
     @property
     def top(self) -> Floats:
-        """The largest of n - b."""
-        if self.residual is None:
-            return self.counts[:, 0].astype(np.float64)
-        return np.asarray(self.residual.max(axis=1))
+        """The largest count."""
+        return self.counts[:, 0].astype(np.float64)
 
     def rows(self, places: Places) -> Histograms:
         """Return the histograms at these places."""
-        residual = None if self.residual is None else self.residual[places]
-        return Histograms(self.counts[places], residual)
+        return Histograms(self.counts[places])
 
     def alike(self) -> tuple[Places, Places, Places]:
         """(first, which, count): a query of each kind, the kind of each query, and how many there are.
@@ -312,10 +302,7 @@ class Histograms:
         >>> Histograms.of(np.array([[3, 1], [2, 2], [1, 3]])).alike()[2].tolist()
         [2, 1]
         """
-        table = self.counts
-        if self.residual is not None:
-            table = np.concatenate((table, self.residual.view(np.int64)), axis=1)
-        return alike(table)
+        return alike(self.counts)
 
 
 def alike(table: Counts) -> tuple[Places, Places, Places]:

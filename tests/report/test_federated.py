@@ -80,25 +80,9 @@ def test_what_the_file_says_for_a_report_is_read(tmp_path: Path) -> None:
     assert run("federated", str(tmp_path / "f.toml"), "--quiet").code == 0
 
 
-def test_refuted_formulas_stand_apart(tmp_path: Path) -> None:
-    text = report(tmp_path, SYNC).stdout
-    assert "federated_fdp.theorem2_gdp" in text.partition("WHAT THE PAPER'S FORMULAS GIVE")[2]
-    assert "status: not a guarantee: refuted" in text
-    assert text.index("FROM WHOM") < text.index("NUMBERS") < text.index("WHAT THE PAPER'S")
-
-
-def test_each_client_of_udp_fl_has_its_own(tmp_path: Path) -> None:
+def test_a_report_states_one_guarantee(tmp_path: Path) -> None:
     refused = report(tmp_path, UDP)
-    assert refused.code == 2 and "with --client, such as hospital or phone" in refused.stderr
-    for client in run("federated", str(tmp_path / "f.toml"), "--json").json["clients"]:
-        body = report(tmp_path, UDP, "--client", client["name"], "--json").json
-        assert body["epsilon"]["upper"] == client["epsilon"]["upper"]
-        assert f"the client {client['name']}" in body["statement"]
-        assert f"--client {client['name']}" in body["reproduce"]["command"]
-    near = report(tmp_path, UDP, "--client", "phon")
-    assert near.code == 2 and "did you mean phone?" in near.stderr
-    other = report(tmp_path, UDP, "--client", "phone", "--delta", "1e-6")
-    assert other.code == 2 and "where it decides" in other.stderr
+    assert refused.code == 2 and "dpacct federated f.toml has them" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -109,7 +93,6 @@ def test_each_client_of_udp_fl_has_its_own(tmp_path: Path) -> None:
         (SYNC.replace("delta = 1e-5", ""), (), "f.toml has no delta"),
         (SYNC, ("--adjacency", "add-remove"), "--adjacency must be replace-one"),
         (SYNC, ("--unit", "client"), "--unit must be record"),
-        (SYNC, ("--client", "a"), "--client is for plans of udp-fl"),
         (SYNC + "[assumptions]\nrandom = 1\n", (), "random"),
         (SYNC.replace("clients", "client"), (), "client"),
     ],

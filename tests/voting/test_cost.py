@@ -173,21 +173,6 @@ def test_expected_cost_of_screening_is_no_bound() -> None:
     assert float(gnmax.renyi(votes, order)[0]) > expected
 
 
-def test_interactive_screening_moves_with_the_baseline() -> None:
-    votes = [[60, 20, 20], [34, 33, 33]]
-    gnmax = dp.GNMax(sigma=20, threshold=30, threshold_sigma=10)
-    expected = np.array([[58.0, 21.0, 21.0], [0.0, 50.0, 50.0]])
-    result = gnmax.cost(votes, 1e-5, baseline=expected)
-
-    tops = np.array([2.0, 34.0])
-    assert result.answered == pytest.approx(float(ndtr((tops - 30) / 10).sum()))
-    assert result.exact is not None and upper(result.exact) <= upper(result.data_dependent)
-    with pytest.raises(dp.InvalidArgument, match="baseline needs a threshold"):
-        dp.GNMax(sigma=20).cost(votes, 1e-5, baseline=expected)
-    with pytest.raises(dp.InvalidArgument, match="2 x 2 for 2 x 3"):
-        gnmax.cost(votes, 1e-5, baseline=expected[:, :2])
-
-
 def test_many_kinds_are_bounded_from_above() -> None:
     """Beyond what is computed exactly the bounds stand in; log q is rounded up, by little."""
     rng = np.random.default_rng(5)
@@ -213,23 +198,20 @@ def test_many_kinds_are_bounded_from_above() -> None:
 @settings(max_examples=20)
 @given(
     st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any),
-    st.lists(st.floats(-3, 9), min_size=3, max_size=3),
     st.sampled_from(["agent", "instance"]),
 )
-def test_interactive_screening_by_brute_force(
-    votes: list[int], baseline: list[float], level: str
-) -> None:
+def test_screening_by_brute_force(votes: list[int], level: str) -> None:
     """Every neighbour's chance of an answer and of each label, joined by hand."""
     from scipy.special import log_ndtr
 
     gnmax = dp.GNMax(sigma=2, level=level, threshold=4, threshold_sigma=1.5)
-    plain, expected = dp.GNMax(sigma=2, level=level), np.array(baseline)
+    plain = dp.GNMax(sigma=2, level=level)
 
     def law(counts: np.ndarray) -> np.ndarray:
         order = np.argsort(-counts, kind="stable")
         log_p = np.empty(3)
         log_p[order] = laws(counts[order][None, :], plain.neighbouring, plain.noise).base[0]
-        z = float((counts - expected).max() - 4) / 1.5
+        z = float(counts.max() - 4) / 1.5
         return np.concatenate(([log_ndtr(-z)], log_ndtr(z) + log_p))
 
     counts, eye = np.array(votes), np.eye(3, dtype=np.int64)
@@ -242,7 +224,7 @@ def test_interactive_screening_by_brute_force(
             continue
         for p, q in ((counts, counts + change), (counts + change, counts)):
             worst = max(worst, float(np.logaddexp.reduce(3.0 * law(p) - 2.0 * law(q))) / 2.0)
-    ready = Histograms.of(counts[None, :], expected[None, :])
+    ready = Histograms.of(counts[None, :])
     exact = ExactLabels(ready, gnmax.neighbouring, gnmax.noise, gnmax.screening)
     value = float(exact.renyi(3.0).max())
     assert value == pytest.approx(worst, rel=1e-9, abs=1e-12)

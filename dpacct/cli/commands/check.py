@@ -90,8 +90,7 @@ def main(line: CommandLine) -> Result:
         raise Usage(f"{message} --max-delta", argument="--delta")
     from dpacct.report.contents import must_bound
 
-    answer = node.epsilon(at) if file.account is None else file.account(at)[0]
-    answer = must_bound(must_be_finite(answer))
+    answer = must_bound(must_be_finite(file.guarantee(node, at)))
     checks = [*_limits(answer, at, most, allowed)]
     for name, stated in file.assumptions.items():
         if stated.status is AssumptionStatus.VIOLATED:

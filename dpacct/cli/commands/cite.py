@@ -98,10 +98,8 @@ def _plan(path: str) -> list[CitedSource]:
     from dpacct.report.sources import of_answer, source
 
     file = read_stated(path)
-    if file.account is not None and file.delta is not None:
-        answer, _ = file.account(file.delta)
-    elif file.delta is not None:
-        answer = file.node.epsilon(delta=file.delta)
+    if file.delta is not None:
+        answer = file.guarantee(file.node, file.delta)
     else:  # the basis is the same whatever is asked
         answer = file.node.delta(epsilon=1 if file.epsilon is None else file.epsilon)
     mechanisms = [source(citation, "the mechanism") for citation in file.node.citations()]

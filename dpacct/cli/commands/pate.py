@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from dpacct.cli.command import (
     switch,
     words,
 )
-from dpacct.cli.output import Result, must_be_finite, within
+from dpacct.cli.output import Result, must_be_finite, within, write_file
 from dpacct.cli.screens import of_answer
 from dpacct.declare.domain import Word
 from dpacct.declare.number import rounded
@@ -54,7 +54,7 @@ _TOP = 5  # queries that are shown
     group("Target", DELTA),
     group(
         "Output",
-        option("--per-query FILE", "write the cost of each query as CSV; - for standard output"),
+        option("--per-query FILE", "write the cost of each query as CSV"),
         switch(
             "--exact/--no-exact", "also compute the exact cost of the released labels", default=True
         ),
@@ -89,16 +89,10 @@ def main(line: CommandLine) -> Result:
     votes, exact = Votes.read(line.get("path") or ""), line.has("exact") and not quiet
     cost = aggregator.cost(votes, delta, exact=exact, progress=line.tell)
     must_be_finite(cost.data_independent)
-    per_query = line.get("per_query")
-    if per_query is not None:
-        try:
-            cost.per_query.write_csv(sys.stdout if per_query == "-" else per_query)
-        except (OSError, ValueError) as error:
-            why = (getattr(error, "strerror", None) or str(error)).lower()
-            message = f"cannot write {per_query[:80]!r}: {why}"
-            raise Usage(message, argument="--per-query") from None
-    if per_query == "-":
-        return Result(lambda: None, list, list, notes=[f"note: {SECRET}."])
+    if (path := line.get("per_query")) is not None:
+        table = io.StringIO()
+        cost.per_query.write_csv(table)
+        write_file(table.getvalue().encode(), path, "--per-query")
     published = cost.data_independent
     quiet_lines = lambda: [safe_number(published)]  # noqa: E731
     return Result(lambda: _as_json(cost), lambda: _lines(cost), quiet_lines, published)
@@ -155,22 +149,6 @@ def _lines(cost: VotingCost) -> list[str]:
         lines.append(f"  the exact epsilon lies between {low} and {high}")
     if cost.aggregator.screening is not None:
         lines.append(f"  expected answers: {cost.answered:.6g} of {votes.queries}")
-    header = ("query", "label", "votes", "margin", "wrong at most", "cost", "share", "exact")
-    costliest = [
-        (
-            str(row["query"]),
-            str(row["label"]),
-            f"{row['votes']:.6g}",
-            f"{row['margin']:.6g}",
-            f"{row['wrong_at_most']:.3g}",
-            f"{row['cost']:.6g}",
-            f"{100.0 * float(row['share'] or 0.0):.3g} %",
-            "" if row["exact"] is None else f"{row['exact']:.6g}",
-        )
-        for row in cost.per_query.rows(cost.costliest(_TOP).tolist())
-    ]
-    lines += ["", f"costliest queries, by Renyi divergence of order {cost.order:.4g}"]
-    lines += aligned(header, costliest)
     trusts = [each.text for each in beside.assumptions if each not in published.assumptions]
     lines += [f"  for these votes: {text}" for text in trusts]
     lines += [f"  exact: {cost.why}"] if cost.why else []

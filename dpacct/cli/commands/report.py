@@ -16,7 +16,7 @@ from dpacct.cli.command import (
     option,
     plan,
 )
-from dpacct.cli.federated_plan import MissingKey, read_stated
+from dpacct.cli.federated_plan import read_stated
 from dpacct.cli.output import Result, as_text, must_be_finite, write_file
 from dpacct.cli.plan_file import PlanFile, file_name
 from dpacct.declare.domain import PURE_DELTA, Word, one_of
@@ -40,6 +40,14 @@ SUFFIXES = {
     ".json": "json",
     ".bib": "bibtex",
 }
+
+
+class MissingKey(Usage):
+    """A key that a report requires is missing from the file."""
+
+    kind = "missing-key"
+
+
 # A key that is missing, and what to write into the plan.
 _MISSING = {
     "unit": 'unit = "client"` (or record, user, device, silo',
@@ -63,13 +71,6 @@ _MISSING = {
         ),
         option(
             "--certificate FILE", "prove epsilon, and write the proof; dpacct verify FILE checks it"
-        ),
-    ),
-    group(
-        "What is protected",
-        option(
-            "--client NAME",
-            "of a udp-fl plan, whose clients have a guarantee each: the client to report on",
         ),
     ),
     group(
@@ -140,7 +141,7 @@ def _file(line: CommandLine) -> PlanFile:
         said = line.option(stated[0])
         raise Exclusive(f"PLAN and {said} are two plans: give one of them", argument=said)
     if path is not None:
-        return read_stated(path, line.get("client"))
+        return read_stated(path)
     if not stated:
         raise Usage("give a plan: PLAN, or its options such as --sigma", argument="PLAN")
     return PlanFile(line.stated().plan())
@@ -195,23 +196,21 @@ def _report(line: CommandLine, file: PlanFile, *, whole: bool) -> Report:
         message = "a report states the epsilon at one delta: take `epsilon` out of the plan"
         raise Exclusive(message, argument="epsilon")
     method = line.get("method") or "auto"
-    words = {**line.typed, **line.pick(("delta", "client", "ledger", "certificate", "method"))}
+    words = {**line.typed, **line.pick(("delta", "ledger", "certificate", "method"))}
     said = [] if path is None else [path]
     for name, text in words.items():
         said += [line.option(name), text] if (name, text) != ("method", "auto") else []
-    guarantee, sections = (None, ()) if file.account is None else file.account(delta)
+    guarantee = None if file.account is None else file.account(delta)
     if line.get("certificate") is not None:
         guarantee = ask(Epsilon(delta), node, digits=DIGITS)
     return Report.of(
         node,
         delta=delta,
         guarantee=guarantee,
-        sections=sections[:1],
         method=method,
         assumptions=file.assumptions,
         checks=() if ledger is None else ledger_checks(ledger, node),
         about=file.about,
-        appendix=sections[1:],
         command=shlex.join(["dpacct", "report", *said]),
         whole=whole,
     )
