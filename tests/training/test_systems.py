@@ -17,7 +17,6 @@ from dpacct_training.engines import Pool
 from dpacct_training.keys import Keys
 from dpacct_training.noise import Meters
 from dpacct_training.run import Run, Session
-from dpacct_training.site import Host, Reply, Task
 from tests.training import laws
 from tests.training.laws import Lossy, Spy, begun, hosts
 from tests.training.systems import MEMBERS, SYSTEMS, system
@@ -108,45 +107,6 @@ def test_a_pool_gives_the_same_bits(name: str) -> None:
 
 
 # --- clients elsewhere
-
-
-def elsewhere(prepared: Any, keys: Keys, count: int = 1) -> Spy:
-    """Hosts with keys and memories of their own; client c is at host c mod `count`."""
-
-    class Remote(Host):
-        def __init__(self, *parts: Any) -> None:
-            super().__init__(*parts, keys)
-            self.kept: dict[int, Any] = {}
-
-        def answer(self, task: Task) -> Reply:
-            memory = {client: self.kept[client] for client in task.clients if client in self.kept}
-            reply = super().answer(replace(task, memory=memory))
-            self.kept |= reply.memory
-            return replace(reply, memory={})
-
-    parts = (prepared.algorithm, prepared.plan, prepared.setting.for_hosts())
-    return Spy([Remote(*parts) for _ in range(count)], local=False)
-
-
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_a_seeded_run_is_the_same_bits_elsewhere(name: str) -> None:
-    prepared = system(name)
-    beside, engine = begun(prepared)
-    beside.finish(engine)
-    for count in (1, 2, 7):
-        there, _ = begun(prepared)
-        there.finish(elsewhere(prepared, Keys.fresh(), count))
-        assert bits(beside)[0] == bits(there)[0]
-
-
-@pytest.mark.parametrize("name", ["shares", "prifedsync", "scaffold"])
-def test_without_a_seed_no_key_travels(name: str) -> None:
-    """Else the server could take the clients' noise off again."""
-    prepared = system(name)
-    run = Run(prepared.algorithm, prepared.plan, prepared.setting, Keys.fresh())
-    engine = elsewhere(prepared, Keys.fresh())
-    run.finish(engine)
-    assert engine.tasks and not any(task.keys or task.memory for task in engine.tasks)
 
 
 def test_a_host_of_another_plan_is_refused() -> None:

@@ -100,29 +100,23 @@ class Study:
         variants = self.experiment.variants or {"": {}}
         return [(v, at, {**more, **at}) for v, more in variants.items() for at in places]
 
-    def of(self, variant: str, at: Mapping[str, Any]) -> list[Trial]:
-        """The runs of a variant, by seed."""
-        kept = [t for t in self.trials if t.variant == variant and at.items() <= t.at.items()]
-        return sorted(kept, key=lambda trial: trial.seed)
-
     def sides(self, claim: VariantClaim) -> tuple[list[Trial], list[Trial]]:
-        """The runs that a claim compares: those of seeds that both variants have."""
-        sides = [self.of(variant, claim.at) for variant in (claim.greater, claim.than)]
-        shared = {t.seed for t in sides[0]} & {t.seed for t in sides[1]}
-        greater, than = ([t for t in side if t.seed in shared] for side in sides)
-        return greater, than
+        """The runs that a claim compares, by seed: those of seeds that both variants have."""
+        sides = []
+        for variant in (claim.greater, claim.than):
+            kept = [t for t in self.trials if t.variant == variant]
+            sides.append({t.seed: t for t in kept if claim.at.items() <= t.at.items()})
+        shared = sorted(sides[0].keys() & sides[1].keys())
+        return [sides[0][seed] for seed in shared], [sides[1][seed] for seed in shared]
 
     def verdicts(self) -> list[Verdict]:
         """The verdict on each claim, by the stored runs."""
-        return [
-            claim.judged(
-                *(
-                    [trial.measures[measure] for trial in side]
-                    for (_, measure), side in zip(claim.sides, self.sides(claim), strict=True)
-                )
-            )
-            for claim in self.claims
-        ]
+        verdicts = []
+        for claim in self.claims:
+            both = zip(claim.sides, self.sides(claim), strict=True)
+            values = [[t.measures[measure] for t in side] for (_, measure), side in both]
+            verdicts.append(claim.judged(*values))
+        return verdicts
 
 
 def studies(names: Sequence[str] = (), folder: Path = EXPERIMENTS) -> list[Study]:
@@ -146,9 +140,7 @@ def jobs(study: Study, seeds: int) -> list[Job]:
     for seed in range(seeds):
         for place, (variant, at, changes) in enumerate(study.settings):
             changed = study.experiment.changed({**changes, "run.seed": seed})
-            if (
-                place not in noise
-            ):  # the noise that was found decides the bits, and no seed moves it
+            if place not in noise:  # it decides the bits, and no seed moves it
                 noise[place] = _noise(prepare(changed).plan)
             decisive = f"{changed.to_json()}{dict(study.until) or ''}{noise[place]}"
             digest = hashlib.sha256(decisive.encode()).hexdigest()[:16]
@@ -170,9 +162,8 @@ def read(study: Study, folder: Path) -> Study:
     if not path.exists():
         return study
     try:
-        kept = []
-        for entry in json.loads(path.read_text(encoding="utf-8")):
-            kept.append(Trial(**{**entry, "curve": tuple(map(tuple, entry["curve"]))}))
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        kept = [Trial(**{**e, "curve": tuple(map(tuple, e["curve"]))}) for e in entries]
     except (ValueError, KeyError, TypeError) as error:
         message = f"the results in {str(path)!r} cannot be read: {error}"
         raise InvalidArgument(message, argument="out") from None
@@ -199,12 +190,8 @@ def replicate(
     order = {trial.digest: place for place, (trial, *_) in enumerate(every)}
     kept = {t.digest: t for t in study.trials if t.digest in order}  # of these settings
     seeds = LEAST_SEEDS if quick else study.seeds
-    todo = [
-        job
-        for job in every
-        if job[0].seed < seeds
-        and (job[0].digest not in kept or job[2] - set(kept[job[0].digest].measures))
-    ]
+    lacking = {t.digest: set(t.measures) for t in kept.values()}
+    todo = [j for j in every if j[0].seed < seeds and j[2] - lacking.get(j[0].digest, set())]
     commit = _commit() if todo else ""
     for trial in _finished(todo, processes):
         kept[trial.digest] = replace(trial, commit=commit)
@@ -246,14 +233,14 @@ def run(job: Job) -> Trial:
     if goal and not enough():
         message = f"rounds must be enough for {dict(goal)}, got {session.run.state.round}"
         raise InvalidArgument(f"{message} in {trial.variant!r}", argument="rounds")
-    seconds = time.process_time() - start
+    seconds, spent = time.process_time() - start, result.spent
     account = None if result.account is None else session.prepared.plan.accounts[result.account]
     return replace(
         trial,
         measures=measured(session, set(measures)),
-        epsilon=None if result.spent is None else round(float(result.spent), 6),
+        epsilon=None if spent is None else round(float(spent), 6),
         delta=None if account is None else float(account.delta),
-        unit="" if result.spent is None else result.spent.unit,
+        unit="" if spent is None else spent.unit,
         curve=tuple((row["round"], round(100 * row["accuracy"], 4)) for row in result.rows),
         seconds=round(seconds, 2),
         megabytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
@@ -271,7 +258,7 @@ def command(
     for study in studies(papers):
         say(study.name)
         for v in replicate(study, out, quick=quick, processes=processes, watch=told).verdicts():
-            say(f"{v.word}: {v.claim.says} ({v.difference:+.2f} [{v.low:+.2f}, {v.high:+.2f}])")
+            say(f"{v.word}: {v.claim.says} ({_interval(v)})")
     stored = [study for study in (read(s, out) for s in studies()) if study.trials]
     write_text(out / "replication.md", page(stored))
     say(str(out / "replication.md"))
@@ -279,44 +266,41 @@ def command(
 
 # --- the page
 
-PICTURES = {
-    "Accuracy against true epsilon, for all methods": "../figures/methods_epsilon.svg",
-    "Learning curves of the papers' systems": "../figures/learning_curves.svg",
-}
-"""Drawn by `python figures/make.py methods_epsilon learning_curves`."""
 
+def page(stored: Sequence[Study]) -> str:
+    """Markdown: one table row a claim, then pictures, time and memory, then what does not fit here.
 
-def page(stored: Sequence[Study], pictures: Mapping[str, str] = PICTURES) -> str:
-    """Markdown: one table row a claim, then means, time and memory, then what does not fit here."""
+    Pictures are drawn by `python figures/make.py methods_epsilon learning_curves`.
+    """
     verdicts = [(study, verdict) for study in stored for verdict in study.verdicts()]
     words = [v.word for _, v in verdicts]
     counts = ", ".join(f"{words.count(word)} {word}" for word in (HELD, NOT_HELD, UNDECIDED))
+    head, tail = (
+        Path(__file__).with_name(name).read_text(encoding="utf-8")
+        for name in ("head.md", "tail.md")
+    )
     chance = f"{(1 - LEVEL) * len(words):.1f}"
-    head = Path(__file__).with_name("head.md").read_text(encoding="utf-8")
-    lines = [head.format(count=len(words), counts=counts, chance=chance).rstrip("\n")]
-    lines += [_row(study, verdict) for study, verdict in verdicts]
-    lines += ["", ""]
-    lines += [line for name, link in pictures.items() for line in (f"![{name}]({link})", "")]
-    lines += ["## Time and memory", ""]
-    lines += ["Processor time of one core for all seeds, and the most memory of one process.", ""]
-    lines += ["| command | runs | CPU s | MB | run at commit |", "|---|---|---|---|---|"]
-    lines += [_cost(study) for study in stored]
-    lines += ["", "## What does not fit here", ""]
-    lines += [
-        f"- **{s.experiment.name}** (`{s.name}`): {' '.join(s.full.split())}"
-        for s in stored
-        if s.full
-    ]
-    return "\n".join([*lines, ""])
+    fits = [(s.experiment.name, s.name, " ".join(s.full.split())) for s in stored if s.full]
+    return (
+        head.format(count=len(words), counts=counts, chance=chance)
+        + "".join(f"{_row(study, verdict)}\n" for study, verdict in verdicts)
+        + tail.format(
+            costs="\n".join(map(_cost, stored)),
+            full="\n".join(f"- **{title}** (`{name}`): {says}" for title, name, says in fits),
+        )
+    )
+
+
+def _interval(verdict: Verdict) -> str:
+    return f"{verdict.difference:+.2f} [{verdict.low:+.2f}, {verdict.high:+.2f}]"
 
 
 def _row(study: Study, verdict: Verdict) -> str:
     claim = verdict.claim
-    seen = f"{verdict.difference:+.2f} [{verdict.low:+.2f}, {verdict.high:+.2f}]"
     unit = f" ({UNITS[claim.measure]})" if claim.measure in UNITS else ""
     both = list(dict.fromkeys(_epsilon(side) for side in study.sides(claim)))
     says, printed = " ".join(claim.says.split()), claim.printed or "–"
-    cells: list[str] = [study.paper, says, verdict.word, seen + unit, f"{claim.by:g}"]
+    cells: list[str] = [study.paper, says, verdict.word, _interval(verdict) + unit, f"{claim.by:g}"]
     cells += [str(len(verdict.greater)), printed, " against ".join(both)]
     cells += [claim.printed_epsilon or "–", f"`dpacct-train replicate {study.name}`"]
     return "| " + " | ".join(cells) + " |"
@@ -327,11 +311,7 @@ def _epsilon(side: Sequence[Trial]) -> str:
     spent = [trial.epsilon for trial in side if trial.epsilon is not None]
     if not spent:
         return "none"
-    return (
-        f"{max(spent):.2f} a {side[0].unit}"
-        if max(spent) < 1000
-        else f"{max(spent):,.0f} a {side[0].unit}"
-    )
+    return f"{max(spent):,.{2 if max(spent) < 1000 else 0}f} a {side[0].unit}"
 
 
 def _cost(study: Study) -> str:
