@@ -57,7 +57,7 @@ _UNSPANNED = (
 CONVERGED = 1e-9
 _ROUGH = 1e-5
 # of the work of a question, what contours may take before a grid is asked
-_ON_CONTOURS = 0.5
+_ON_CONTOURS = 0.7
 _LEAST_LOG = -745.0
 WIDTH = bracket.WIDTH
 """Relative width of a bracket that is aimed at."""

@@ -103,7 +103,7 @@ class TermWork:
 
 
 # measured on one core at 3 GHz: 40 sampled Gaussians of 150 steps take .27 s, and are charged .29
-RULE = TermWork(9e-6, 4.0)
+RULE = TermWork(8.7e-6, 4.0)
 """A node or a cell of an inner rule, set up, and moments taken from it."""
 PERIOD = TermWork(12e-6, 8.0)
 """A node of a lattice's period."""

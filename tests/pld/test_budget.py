@@ -154,3 +154,9 @@ def test_a_block_within_a_limited_one_ends_with_it() -> None:
         assert remaining() == 1.0
         rounded(10**9)
     assert work.spent == 0.0 and remaining() == math.inf
+
+
+def test_six_thousand_kinds_of_noise_are_read_by_the_line() -> None:
+    kinds = [dp.Poisson("0.01")(dp.Gaussian(sigma=f"{1 + k / 6000:.5f}")) * 2 for k in range(6000)]
+    answer = sum(kinds[1:], start=kinds[0]).epsilon(1e-6, method="exact")
+    assert answer.upper < 4.49 and answer.upper - answer.lower < 1e-8
