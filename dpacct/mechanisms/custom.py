@@ -51,6 +51,7 @@ class Custom(Mechanism):
     <Side.UPPER: 'upper'>
     """
 
+    from_reals = False
     what: ClassVar[str] = ""
     instead: ClassVar[str] = ""  # the lists that say as much as its function
     holds: ClassVar[tuple[str, ...]] = ()  # the attributes that it is made of

@@ -41,6 +41,7 @@ class DiscreteLaplace(Mechanism, kind="discrete-laplace"):
     DiscreteLaplace(scale=10, sensitivity=1)
     """
 
+    from_reals = False
     label = "discrete Laplace noise"
     sought, between = "scale", (2e-3, 1e6)
     trust = _TRUST
@@ -124,6 +125,7 @@ class DiscreteGaussian(Mechanism, kind="discrete-gaussian"):
     DiscreteGaussian(scale=10, sensitivity=1)
     """
 
+    from_reals = False
     label = "discrete Gaussian noise"
     sought, between = "scale", (0.05, 1e9)
     trust = _TRUST

@@ -27,6 +27,8 @@ FAILURE = Real(0, 1)
 class _Opaque(Mechanism):
     """A guarantee taken on trust."""
 
+    from_reals = False
+
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The assumption that the guarantee holds for the adjacency of the question."""
         return (

@@ -32,6 +32,7 @@ class RandomizedResponse(Mechanism, kind="randomized-response"):
     RandomizedResponse(eps0=1, k=4)
     """
 
+    from_reals = False
     label = "randomized response"
     sought, between = "eps0", (1e-6, 500.0)
     trust = "each {unit} answers once a step, with coins of its own"
@@ -96,6 +97,7 @@ class LocalRandomizer(Mechanism, kind="local-randomizer"):
     LocalRandomizer(eps0=0.5)
     """
 
+    from_reals = False
     label = "a local randomizer"
     sought, between = "eps0", (1e-6, 500.0)
     trust = "each {unit} reports once a step, by a randomizer that is eps0-DP in its value"

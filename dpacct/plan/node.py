@@ -92,6 +92,8 @@ class Node(ABC):
 
     __array_ufunc__ = None  # a NumPy integer times a node is a repetition, not an array
     kind: ClassVar[str]
+    # whether noise is drawn as real numbers: their last bits, as floats, tell neighbours apart (Mironov 2012)
+    from_reals: ClassVar[bool] = True
     facts: Facts
     binds: ClassVar[int] = 3  # how tightly the printed form holds: 3 a call, 2 a product, 1 a sum
 

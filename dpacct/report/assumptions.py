@@ -144,12 +144,6 @@ def _declared(key: str, value: object, place: str) -> Declared:
 
 _HELD, _DECLARED = AssumptionStatus.HELD, AssumptionStatus.DECLARED
 _VIOLATED, _UNKNOWN = AssumptionStatus.VIOLATED, AssumptionStatus.UNKNOWN
-# Noise from whole numbers, or on few answers, has no last bits to give anything away; of some mechanisms
-# nothing is known but their guarantee.
-_WITHOUT_LAST_BITS = (
-    *("discrete-gaussian", "discrete-laplace", "randomized-response", "local-randomizer"),
-    *("pure-dp", "approx-dp", "zcdp", "custom"),
-)
 _OWN = "nothing is known of what follows"
 _SILENT = {
     _HELD: "the plan says it was checked, and not how",
@@ -244,9 +238,8 @@ def rows(
 
 def _general(plan: Node, *, sampled: bool) -> list[str]:
     """The assumptions of every deployment, whether or not the accounting mentions them."""
-    kinds = {(leaf.inside or (leaf,))[0].kind for leaf, _ in plan.releases()}  # of what is sampled
     general = ["noise", "steps", "fixed-plan", "randomness"]
-    if not all(kind.startswith(_WITHOUT_LAST_BITS) for kind in kinds):
+    if any((leaf.inside or (leaf,))[0].from_reals for leaf, _ in plan.releases()):
         general.append("arithmetic")
     return [*general, "secret-sample"] if sampled else general
 
