@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from types import FunctionType
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -23,7 +21,8 @@ from dpacct.papers.page import Ends, Plain, Statement
 from dpacct.vocabulary import Side
 
 Floats: TypeAlias = NDArray[np.float64]
-_JUDGES = "__judges__"
+ORACLES: dict[str, Oracle] = {}
+"""The oracles of the files imported so far, by the ids of their statements."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +115,9 @@ def oracle(
 
     def attach(judge: Function) -> Function:
         paper = judge.__module__.rpartition(".")[2]
-        ids = (name if "." in name else f"{paper}.{name}" for name in names)
-        made = dict.fromkeys(ids, Oracle(judge, draws, within, claimed))
-        setattr(judge, _JUDGES, {**vars(judge).get(_JUDGES, {}), **made})
+        for name in names:
+            key = name if "." in name else f"{paper}.{name}"
+            ORACLES[key] = Oracle(judge, draws, within, claimed)
         return judge
 
     return attach
@@ -126,23 +125,10 @@ def oracle(
 
 def oracle_of(statement: Statement) -> Oracle | None:
     """The oracle of a statement or, without one, of the statement whose formula it reuses."""
-    ids = [(statement.paper, statement.id)]
+    ids = [statement.id]
     if (formula := statement.formula) is not None:
-        paper = formula.__module__.rpartition(".")[2]
-        ids.append((paper, f"{paper}.{formula.__name__}"))
-    for paper, name in ids:
-        for function in (*_functions(paper), *_functions("truths")):
-            if name in (judges := vars(function).get(_JUDGES, {})):
-                judge: Oracle = judges[name]
-                return judge
-    return None
-
-
-@cache
-def _functions(name: str) -> list[Callable[..., Any]]:
-    """The functions defined in a file of this folder; none where there is no such file."""
-    if find_spec(f"{__package__}.{name}") is None:
-        return []
-    module = f"{__package__}.{name}"
-    inside = vars(import_module(module)).values()
-    return [f for f in inside if isinstance(f, FunctionType) and f.__module__ == module]
+        ids.append(f"{formula.__module__.rpartition('.')[2]}.{formula.__name__}")
+    for file in (*(id.partition(".")[0] for id in ids), "truths"):
+        if find_spec(f"{__package__}.{file}") is not None:
+            import_module(f"{__package__}.{file}")
+    return next((ORACLES[id] for id in ids if id in ORACLES), None)
