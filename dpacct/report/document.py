@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dpacct.plan.words import WordTree
     from dpacct.report.plots.chart import Chart
 
-NO_GUARANTEE = "not a guarantee"
-"""The beginning of a cell that excludes its row from what is claimed."""
 WIDTH = 100
 """Columns of plain text."""
 _POWER = re.compile(r"\d+(?:\.\d+)?e-\d+")
@@ -69,6 +67,7 @@ class ReportSection:
         tree: what is drawn as a tree.
         code: lines to be kept as they are.
         marks: columns of the table whose cells are one word of status each.
+        asides: the places of rows that are no part of what is claimed.
         cites: the keys of the works that each row of the table cites; `items` then lists these works.
 
     >>> ReportSection(title="Result", paragraphs=("Test accuracy 83 %.",)).title
@@ -84,6 +83,7 @@ class ReportSection:
     tree: WordTree | None = None
     code: str = ""
     marks: tuple[str, ...] = ()
+    asides: tuple[int, ...] = ()
     cites: tuple[tuple[str, ...], ...] = ()
 
     @property
@@ -159,7 +159,6 @@ def _template(form: str) -> Template:
         "fill": filled,
         "columns": _columns,
         "unbroken": _unbroken,
-        "aside": lambda row: any(cell.startswith(NO_GUARANTEE) for cell in row),
     }
     page = files(__package__).joinpath(f"report.{form}.jinja")
     return environment.from_string(page.read_text("utf-8"))

@@ -17,7 +17,7 @@ from dpacct.report import contents
 from dpacct.report.about import About
 from dpacct.report.assumptions import AssumptionRow, read_declared, rows
 from dpacct.report.contents import fingerprint, versions
-from dpacct.report.document import NO_GUARANTEE, ReportDocument, ReportSection
+from dpacct.report.document import ReportDocument, ReportSection
 from dpacct.report.sources import CitedSource, merged, works
 from dpacct.vocabulary import Assumption, AssumptionStatus, Strength
 
@@ -365,6 +365,7 @@ def _numbers(report: Report) -> ReportSection:
     rows = [_row("epsilon", answer, holds)]
     rows += [("delta", up(report.delta, DIGITS), "chosen", "", "")]
     rows += [_row(name, risk, "attack success", SHORT) for name, risk in report.risks]
+    first = len(rows)
     for other in report.others:
         role = "another bound"
         if not is_bound(other):
@@ -373,7 +374,7 @@ def _numbers(report: Report) -> ReportSection:
                 why = "as a paper prints it, not verified"
             elif other.is_estimate:
                 why = "an estimate, which may lie below the truth"
-            role = f"{NO_GUARANTEE}: {why}"
+            role = f"not a guarantee: {why}"
         rows.append(_row("epsilon", other, role))
     paragraphs = [
         f"Adjacency {answer.adjacency}, unit {answer.unit}."
@@ -389,6 +390,7 @@ def _numbers(report: Report) -> ReportSection:
         paragraphs=tuple(paragraphs),
         head=("quantity", "number", "what it is", "grade (method)", "interval"),
         rows=tuple(rows),
+        asides=tuple(i for i, o in enumerate(report.others, first) if not is_bound(o)),
     )
 
 
