@@ -119,7 +119,7 @@ def surely_below(sources: Sources, epsilon: float, log_target: float) -> bool:
 class CurveEnds:
     """Upper ends of log delta at many epsilons: few pairs of contours, each read where it is sharp."""
 
-    def __init__(self, sources: Sources, width: float = 1e-4) -> None:
+    def __init__(self, sources: Sources, width: float = 1e-3) -> None:
         # a law of a law is cut again for every width: a curve of them is read more coarsely
         coarse = any(source.bracketed for source, _ in sources)
         self._sources, self._width = sources, max(width, _NESTED_CURVE) if coarse else width

@@ -15,8 +15,8 @@ from dpacct.pld.stable import Floats, quiet
 from .operator import Functions, Operator
 from .sampled import SampledLoss
 
-_BISECTIONS = 110
-"""Halvings after which an interval of losses is as narrow as floats allow."""
+_STEPS = 110
+"""Newton steps at most: so many halvings make an interval of losses as narrow as floats allow."""
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ class Exchanged(Operator):
         return self.favoured.limit(loss) - self.opposed.limit(other)
 
     def undo(self, loss: Floats) -> Floats:
-        """The loss before: closed for equal coins, else by halving, as L rises with l."""
+        """The loss before: closed for equal coins, else by Newton's steps, as L rises with l."""
         if not self.turn:
             return self.favoured.undo(loss + self.opposed.limit(-self._level))
         if self.favoured == self.opposed and self.favoured.mixes:
             return self._undo_coins(np.asarray(loss, float))
-        return self._undo_by_halving(np.asarray(loss, float))
+        return self._undo_by_steps(np.asarray(loss, float))
 
     def _undo_coins(self, loss: Floats) -> Floats:
         """l = h + asinh(a sinh h) - m/2 with h = L/2, a = e^{m/2} (1-r)/r.
@@ -83,18 +83,35 @@ class Exchanged(Operator):
             moved = np.where(log_sinh < 20.0, small, large)
         return np.asarray(half + np.copysign(moved, half) - 0.5 * self._level)
 
-    def _undo_by_halving(self, loss: Floats) -> Floats:
-        """Halve an interval that holds the loss before."""
-        low, high = np.full(loss.shape, -1.0), np.full(loss.shape, 1.0)
+    def _undo_by_steps(self, loss: Floats) -> Floats:
+        """Newton's steps within an interval that holds the loss before, halved where one leaves it."""
+        result, some = np.array(loss, float), np.isfinite(loss)
+        wanted: Floats = result[some]
+
+        def off(at: Floats) -> Floats:
+            return np.asarray(self.apply(at, 0.0, stable)[0] - wanted)
+
+        low, high = np.full(wanted.shape, -1.0), np.full(wanted.shape, 1.0)
         with quiet():
-            for _ in range(40):
-                low = np.where(self.apply(low, 0.0, stable)[0] > loss, 2.0 * low, low)
-                high = np.where(self.apply(high, 0.0, stable)[0] < loss, 2.0 * high, high)
-            for _ in range(_BISECTIONS):
-                middle = 0.5 * (low + high)
-                below = self.apply(middle, 0.0, stable)[0] < loss
-                low, high = np.where(below, middle, low), np.where(below, high, middle)
-        return np.where(np.isinf(loss), loss, 0.5 * (low + high))
+            for ends, sign in ((low, -1.0), (high, 1.0)):
+                for _ in range(40):
+                    short = sign * off(ends) < 0.0
+                    if not short.any():
+                        break
+                    ends[short] *= 2.0
+            x = np.clip(wanted, low, high)
+            for _ in range(_STEPS):
+                error = off(x)
+                low, high = np.where(error < 0.0, x, low), np.where(error < 0.0, high, x)
+                step = x - error / self.slope(x, stable)
+                inside = (step > low) & (step < high)
+                after = np.where(inside, step, 0.5 * (low + high))
+                settled = np.abs(after - x) <= 4e-15 * np.abs(x)
+                x = after
+                if settled.all():
+                    break
+        result[some] = x
+        return result
 
     def slope(self, loss: Any, f: Functions = stable) -> Any:
         """favoured'(l) + opposed'(k) for turn -1, favoured'(l) for turn 0."""
