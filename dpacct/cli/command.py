@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -297,9 +298,8 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> None:
         """Answer, and print the answer in the form that was asked for."""
         from dpacct.cli import output
-        from dpacct.cli.progress import progress
 
-        with progress(f"dpacct {self.name}") as tell:
+        with _progress(f"dpacct {self.name}") as tell:
             line = CommandLine(self, ctx.params, tell)
             try:
                 result = self.function(line)
@@ -351,6 +351,15 @@ class Command(click.Command):
         listed = [word for each in self.params for word in (*each.opts, *each.secondary_opts)]
         also = {f"--{word}": spelled(here[ours]) for word, ours in SYNONYMS.items() if ours in here}
         return did_you_mean(typed, [*listed, "--help"], also)
+
+
+def _progress(what: str) -> AbstractContextManager[Callable[[str], None]]:
+    """The time that passes, on a terminal alone."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return nullcontext(lambda text: None)
+    from dpacct.cli.progress import progress
+
+    return progress(what)
 
 
 def _bold(line: str) -> str:

@@ -293,13 +293,12 @@ def _noise(
             raise Exclusive(message, argument=call("zcdp"))
         return kinds()["zcdp"], {"rho": typed["zcdp"]}
     fitting = [kind for kind in mechanisms.values() if noise.keys() <= kind.parameters.keys()]
-    # of several, the one whose parameters are all there
-    whole = [kind for kind in fitting if {*_needed(kind, noise)} <= noise.keys()]
     if "mechanism" in typed:
         kind = mechanisms[Word(*mechanisms).check(call("mechanism"), typed["mechanism"])]
     elif len(fitting) < 2 or fitting[0].kind == "gaussian":
         kind = (*fitting, mechanisms["gaussian"])[0]
-    elif len(whole) == 1:
+    # of several, the one whose parameters are all there
+    elif len(whole := [kind for kind in fitting if {*_needed(kind, noise)} <= noise.keys()]) == 1:
         kind = whole[0]
     else:
         first, listed = call(next(iter(noise))), one_of([kind.kind for kind in fitting])

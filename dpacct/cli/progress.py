@@ -28,13 +28,10 @@ def progress(what: str) -> Iterator[Callable[[str], None]]:
             print(f"\r{line[:100]}\x1b[K", end="", file=sys.stderr, flush=True)
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
-    watching = sys.stderr is not None and sys.stderr.isatty()
     thread = threading.Thread(target=watch, daemon=True)
-    if watching:
-        thread.start()
+    thread.start()
     try:
         yield tell
     finally:
         done.set()
-        if watching:
-            thread.join()
+        thread.join()

@@ -23,7 +23,7 @@ from dpacct.answer.answer import (
 from dpacct.answer.ask import alternatives, ask
 from dpacct.cli import output
 from dpacct.cli.output import Result
-from dpacct.declare.number import fits, number, rounded, short
+from dpacct.declare.number import fits, rounded, short
 from dpacct.declare.number import text as exact_text
 from dpacct.declare.record import Exclusive
 from dpacct.declare.words import DIGITS
@@ -99,7 +99,7 @@ def answered(
     `ask` answers for another plan than the stated one.
     """
     answer, target = screen.answer, screen.asked
-    if number(line.get("digits") or 0) > 15:
+    if line.get("digits") is not None:
         ends = f"between {answer.extra['lower_decimal']} and {answer.extra['upper_decimal']}"
         screen = replace(screen, more=[*screen.more, f"proven: {ends}"])
     if (path := line.get("save")) is not None:

@@ -1,12 +1,11 @@
 """Whatever takes longer than two seconds says so on a terminal, and nowhere else."""
 
-import importlib
 import io
 import time
 
 import pytest
 
-progress = importlib.import_module("dpacct.cli.progress")
+from dpacct.cli import command, progress
 
 
 class Terminal(io.StringIO):
@@ -23,7 +22,7 @@ def test_a_terminal_sees_the_time_and_a_clean_line_afterwards(
     monkeypatch.setattr(progress, "FIRST", first)
     monkeypatch.setattr(progress, "EVERY", 0.01)
     monkeypatch.setattr("sys.stderr", shown := terminal())
-    with progress.progress("dpacct curve") as tell:
+    with command._progress("dpacct curve") as tell:
         tell("3 of 7 points")
         time.sleep(0.2)
     if first < 1 and terminal is Terminal:
