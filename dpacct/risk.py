@@ -208,7 +208,7 @@ def calibrate_risk(
 
     low, high = bounds or (_LEAST, _MOST)
     with own_errors():
-        safe, unsafe = real(excess, low, high, width=1e-9)
+        safe, unsafe = real(excess, low, high, accepted=lambda: 1e-9)
     if safe is None:
         raise Unreachable(message, argument="true_positive_rate")
     witness = Risk(build(safe)).true_positive_rate(alarms)

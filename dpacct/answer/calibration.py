@@ -80,7 +80,8 @@ def search(
         met = f"epsilon {short(question.epsilon)} at delta {short(question.delta)}"
         message = f"no {name} from {low:g} to {high:g} meets {met}"
         raise Unreachable(message, argument=name)
-    safe = trials.settled(safe, question.delta)
+    if unsafe is not None:
+        safe = trials.settled(safe, question.delta)
     witness = trials.answer(safe)
     # at an edge of the search all of it is safe, and the boundary is somewhere beyond
     upward = safe >= unsafe if unsafe is not None else safe < high

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,37 +19,17 @@ from dpacct.pld import bracket, contour
 from dpacct.pld.interval import Interval
 from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
-from dpacct.pld.outcomes import outcomes
 from dpacct.pld.pair import PairMoments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
 from dpacct.pld.profile import Profile, SkippedReadings
-from dpacct.pld.rare_law import Counted, SampledLaw
 from dpacct.pld.stable import Floats, TooFine
 from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 
-if TYPE_CHECKING:
-    from dpacct.pld.rare import RareQuestion
-
-
-# relative error of a delta, and of an epsilon, above which another method is asked
-_USABLE, _ROUGH = 1e-6, 1e-6
-# steps up to which, and hits from which on, a contour comes before counts of large losses in a profile
-_FEW_STEPS, _SOME_HITS = 40, 0.25
-# what a profile's panels may miss where its readings are those of grids, 1e-4 wide
-_ON_GRIDS = 1e-4
-# what an estimate by counts of large losses is mostly off by
-_ROUGHLY = 5e-3
+# what a profile's panels may miss where its readings are those of brackets, 1e-4 wide
+_ON_BRACKETS = 1e-4
 # relative rounding of the mass of open failures, and of what is added to it
 _MIXED = 4e-15
-# scales from which on delta may be as good as nothing, and the log of what is: a bound will do
-_FAR_OUT, _NOWHERE = 100.0, -20_000.0
-# log of what is below all floats
-_LEAST_LOG = -745.0
-# expected number of sampled steps below which this comes before any contour, and up to which after them
-_FEW_HITS, _MOST_HITS = 1.0, 40.0
-# different laws in one plan, at most: terms are counted by how many large losses each has
-_MOST_LAWS = 3
 
 # orders that are asked for one by one; more share their rules, those whose tilts differ by less than a factor
 _MANY = 64
@@ -76,46 +55,6 @@ def expected_hits(parts: list[Part]) -> float:
         share = law.branches[0].share if law.branches else 1.0
         hits += n * share if share < 1.0 else math.inf
     return hits
-
-
-@dataclass(frozen=True)
-class LowSampling:
-    """One direction of a plan in which a record is rarely sampled."""
-
-    laws: Counted
-    hits: float
-    exchanged: bool
-
-    @classmethod
-    def of(cls, parts: list[Part]) -> LowSampling | None:
-        """The expansion of a direction; None if it does not apply."""
-        if not 0 < len(parts) <= _MOST_LAWS or (len(parts) == 1 and parts[0][1] == 1.0):
-            return None
-        if not expected_hits(parts) < _MOST_HITS:
-            return None
-        counted = [(SampledLaw.of(law), n) for law, n in parts]
-        laws = [(law, n) for law, n in counted if law is not None]
-        ways = {law.exchanged for law, _ in laws}
-        if len(laws) < len(parts) or len(ways) > 1:
-            return None
-        return cls(laws, expected_hits(parts), ways.pop())
-
-    @cached_property
-    def question(self) -> RareQuestion:
-        """The expansion in counts of large losses (imported late: most plans do not need it)."""
-        from dpacct.pld.rare import RareQuestion
-
-        return RareQuestion(self.laws, reverse=self.exchanged)
-
-    @property
-    def steps(self) -> float:
-        """The number of steps of all laws together."""
-        return sum(n for _, n in self.laws)
-
-    @property
-    def log_touched(self) -> float:
-        """log of the probability that the record is in any step, an upper bound of delta."""
-        return math.log(-math.expm1(sum(n * math.log1p(-law.rate) for law, n in self.laws)))
 
 
 @dataclass(frozen=True)
@@ -158,58 +97,24 @@ class Direction:
         return bool(self.parts)
 
     @cached_property
-    def low_sampling(self) -> LowSampling | None:
-        """The low-sampling expansion if few steps are expected to contain a record; else None."""
-        return LowSampling.of(self.parts) if self.log_kept == 0.0 else None
+    def log_touched(self) -> float:
+        """log of the probability that the record is in any step, an upper bound of delta; 0 if unknown."""
+        untouched = 0.0
+        for law, n in self.parts:
+            share = law.branches[0].share if law.branches else 1.0
+            untouched += n * math.log1p(-share) if share < 1.0 else -math.inf
+        known = self.parts and self.log_kept == 0.0
+        return math.log(-math.expm1(untouched)) if known and untouched < 0.0 else 0.0
 
-    @cached_property
-    def rare(self) -> LowSampling | None:
-        """The low-sampling expansion if it is preferred to any contour; else None."""
-        return self.low_sampling if expected_hits(self.parts) < _FEW_HITS else None
-
-    # -- log delta -----------------------------------------------------------------------------
-
-    def _finite_log_delta(self, epsilon: float) -> Interval:
-        """log delta of the finite losses."""
-        solved = contour.log_delta(self.parts, epsilon, self.tilt)
-        if solved.error < _USABLE:
-            return solved
-        above = 0.0 if solved.resolved else min(0.0, solved.upper)
-        upper = min(above, contour.chernoff(self.parts, epsilon))
-        if upper >= _LEAST_LOG:  # else it is below all floats, as surely as by any method
-            upper = min(upper, contour.basic(self.parts, epsilon))
-        lower = min(upper, contour.least(self.parts, epsilon))
-        if solved.resolved and lower <= solved.upper and solved.lower <= upper:
-            # beside a loss of a lattice its rounding is what a reading is off by: no bound is nearer
-            lower, upper = max(lower, solved.lower), min(upper, solved.upper)
-        return Interval(upper, lower, upper, resolved=upper - lower < _USABLE)
+    # -- log delta, by the line: not resolved where that refuses ---------------------------------
 
     def log_delta(self, epsilon: float) -> Interval:
-        """log delta, by the first method that resolves it."""
-        if self.log_kept == 0.0 and self.parts and epsilon > _FAR_OUT * self.scale:
-            bound = contour.chernoff(self.parts, epsilon)
-            if bound < _NOWHERE:
-                return Interval(bound, -math.inf, bound)
-        if self.rare is not None:
-            log_delta = self.rare.question.log_delta(epsilon, self.tilt)
-            return log_delta or self._touched(epsilon, self.rare.log_touched)
-        solved = self._finite_log_delta(epsilon)
-        if not solved.resolved and self.low_sampling is not None:
-            return self.low_sampling.question.log_delta(epsilon) or solved
-        if self.log_kept == 0.0:
+        """log delta, open failures included."""
+        solved = contour.log_delta(self.parts, epsilon, self.tilt)
+        if self.log_kept == 0.0 or not solved.resolved:
             return solved
         value, lower, upper = map(self._mixed, (solved.value, solved.lower, solved.upper))
-        return Interval(
-            value, lower - _mixing(lower), upper + _mixing(upper), solved.resolved, solved.tilt
-        )
-
-    def _touched(self, epsilon: float, most: float) -> Interval:
-        """log delta by contours, at most the probability that a record is in any step."""
-        solved = self._finite_log_delta(epsilon)
-        if solved.upper <= most:
-            return solved
-        lower, value = min(solved.lower, most), min(solved.value, most)
-        return Interval(value, lower, most, solved.resolved, solved.tilt)
+        return Interval(value, lower - _mixing(lower), upper + _mixing(upper), True, solved.tilt)
 
     def _mixed(self, log_finite: float) -> float:
         if self.log_kept == 0.0:
@@ -217,17 +122,10 @@ class Direction:
         # the finite losses have no more than their own mass
         return min(0.0, math.log(self.failing + math.exp(min(log_finite, self.log_kept))))
 
-    def estimate(self, epsilon: float) -> Interval:
-        """About log delta, and what it may be off by."""
-        if self.rare is not None:
-            value, tilt = self.rare.question.estimate(epsilon, self.tilt)
-            return Interval.about(value, _ROUGHLY, tilt)
-        about = contour.estimate(self.parts, epsilon, self.tilt)
-        return replace(about, value=self._mixed(about.value)) if self.failing else about
-
-    def hardly_leads(self, epsilon: float, beside: Interval) -> bool:
-        """Return whether delta is below the estimate of another direction, if that is shown for little."""
-        return self.rare is None and self.surely_below(beside.value, epsilon, beside)
+    def estimate(self, epsilon: float, tilt: float) -> tuple[float, float]:
+        """The saddle-point estimate of log delta, and the saddle; nan where none is found."""
+        value, tilt = contour.estimate(self.parts, epsilon, tilt)
+        return self._mixed(value), tilt
 
     def log_delta_bound(self, epsilon: float) -> float:
         """A cheap upper bound of log delta, as smooth in the plan's parameters as delta."""
@@ -237,6 +135,8 @@ class Direction:
 
     def epsilon(self, log_target: float) -> Interval:
         """The least epsilon >= 0 with log delta at most the target."""
+        if self.log_touched <= log_target < 0.0:
+            return Interval.about(0.0, 0.0)
         if self.log_kept == 0.0:
             return self._epsilon(log_target)
         # what is left of delta beside the open failures is a difference: move it by its rounding
@@ -250,30 +150,20 @@ class Direction:
         upper = self._epsilon(math.log(excess - slack))
         value = self._epsilon(math.log(excess))
         # each is found by a search of its own
-        ends = min(lower.lower, value.value), max(upper.upper, value.value)
-        return Interval(value.value, *ends, value.resolved)
+        ends = min(lower.lower, value.lower), max(upper.upper, value.upper)
+        resolved = lower.resolved and upper.resolved and value.resolved
+        return Interval(value.value, *ends, resolved)
 
     def _epsilon(self, log_target: float) -> Interval:
         """The least epsilon for the finite losses."""
-        if self.rare is not None and (rare := self.rare.question.epsilon(log_target)) is not None:
-            return rare
         answer = contour.epsilon(self.parts, log_target)
-        if answer.error < _ROUGH * max(answer.value, 1e-300) or answer.upper == 0.0:
-            return answer if answer.lower >= 0.0 else replace(answer, lower=0.0)
-        if self.rare is None and self.low_sampling is not None:
-            low = self.low_sampling.question.epsilon(log_target)
-            if low is not None:
-                return low
-        lower, upper = contour.epsilon_bounds(self.parts, log_target)
-        return Interval(upper, lower, upper, resolved=upper == 0.0)
+        return answer if not answer.lower < 0.0 else replace(answer, lower=0.0)
 
-    def surely_below(self, log_target: float, epsilon: float, beside: Interval) -> bool:
-        """Return whether a cheap bound shows delta(epsilon) < e^{log_target}, where another direction is."""
+    def surely_below(self, log_target: float, epsilon: float) -> bool:
+        """Return whether a cheap bound shows delta(epsilon) < e^{log_target}."""
         if self.log_kept < 0.0 or not math.isfinite(epsilon) or not self.parts:
             return False
-        if self.rare is not None:
-            return self.rare.question.surely_below(log_target, epsilon)
-        return contour.surely_below(self.parts, epsilon, log_target, beside)
+        return contour.surely_below(self.parts, epsilon, log_target)
 
     # -- curves ------------------------------------------------------------------------------
 
@@ -295,9 +185,9 @@ class Direction:
         errors[rough] = 0.0
         return values, errors, rough & (values > faint)
 
-    def on_grids(self, epsilons: Floats, tolerance: float) -> Floats:
-        """Upper ends of log delta at rising epsilons, from grids; 0 where none spans the losses."""
-        values, errors = self._on_grids(epsilons, max(tolerance, _ON_GRIDS))
+    def bracketed(self, epsilons: Floats, tolerance: float) -> Floats:
+        """Upper ends of log delta at rising epsilons, from brackets; 0 where none spans the losses."""
+        values, errors = self._bracketed(epsilons, max(tolerance, _ON_BRACKETS))
         return np.where(np.isinf(errors), values, values + errors)
 
     def chernoff(self, epsilon: float) -> float:
@@ -327,20 +217,10 @@ class Direction:
 
     @cached_property
     def _profile(self) -> Profile:
-        if self.kinked:
-            few = outcomes(merged(self.sources))
-            if few is not None:
-                return Profile(lambda at: (few[1].log_deltas(at), np.zeros(at.shape)), every=True)
-            return Profile(SkippedReadings(self._by_contours), every=True)
-        routes = [SkippedReadings(self._by_contours), SkippedReadings(self._by_jumps)]
-        # where steps hardly ever touch the record few lines tell
-        rare = self.rare
-        if rare is not None and (rare.hits < _SOME_HITS or rare.steps > _FEW_STEPS):
-            routes.reverse()
-        return Profile(*routes)
+        return Profile(SkippedReadings(self._by_contours), every=self.kinked)
 
     @cached_property
-    def _on_grids(self) -> Profile:
+    def _bracketed(self) -> Profile:
         return Profile(bracket.CurveEnds(merged(self.sources)))
 
     @cached_property
@@ -352,25 +232,11 @@ class Direction:
         if not self.parts:
             return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
         values, errors = self._readings(epsilons)
-        resolved = errors < _USABLE
+        resolved = errors < contour.ACCURATE
         values += np.where(resolved, np.log1p(np.where(resolved, errors, 0.0)), 0.0)
         if self.log_kept < 0.0:
             values = np.log(self.failing + np.exp(np.minimum(values, self.log_kept)))
         return values, np.where(resolved, 0.0, math.inf)
-
-    def _by_jumps(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        low = self.low_sampling
-        if low is None:
-            return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
-        values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
-        for k, epsilon in enumerate(epsilons.tolist()):
-            log_delta = low.question.log_delta(epsilon)
-            if log_delta is not None:
-                values[k] = log_delta.upper
-            else:
-                values[k] = min(low.log_touched, low.question.bound(epsilon))
-                errors[k] = math.inf
-        return values, errors
 
     @property
     def scale(self) -> float:
@@ -469,8 +335,7 @@ class Composition:
     @property
     def log_touched(self) -> float:
         """log of the probability that a record is in any step, which bounds delta; 0 if unknown."""
-        ways = [direction.low_sampling for direction in self.upper]
-        return max(0.0 if way is None else way.log_touched for way in ways)
+        return max(direction.log_touched for direction in self.upper)
 
     @cached_property
     def has_contour(self) -> bool:

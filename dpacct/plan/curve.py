@@ -138,7 +138,7 @@ def log_profile(
             values[k] = min(values[k], way.chernoff(float(rising[k])))
         leading = rough & (values > best)
         if leading.any():
-            ends = way.on_grids(rising[leading], tolerance)
+            ends = way.bracketed(rising[leading], tolerance)
             best[leading] = np.maximum(best[leading], np.minimum(values[leading], ends))
     # a bound at a smaller epsilon holds at a larger one
     return np.asarray(np.minimum(np.minimum.accumulate(best), 0.0)[place])

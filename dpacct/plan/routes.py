@@ -22,7 +22,6 @@ from dpacct.citations import (
     LIANG_POISSON,
     LIANG_UNIFORM,
     LIMIT,
-    MOMENTS_ABOVE,
     Citation,
 )
 from dpacct.citations import MIRONOV as MIRONOV_CONVERSION
@@ -53,12 +52,11 @@ _UNSPANNED = (
     "the value is withheld; method='rdp' has an upper bound at any size, and a larger delta or fewer "
     "steps need a shorter lattice"
 )
-# relative error up to which an answer is called converged, and up to which the lattice isn't asked as well
+# relative error up to which an answer is called converged, and the bracket is not asked
 CONVERGED = 1e-9
-_ROUGH = 1e-5
+_LEAST_LOG = -708.0  # log of the smallest normal double
 # of the work of a question, what contours may take before a grid is asked
 _ON_CONTOURS = 0.7
-_LEAST_LOG = -745.0
 WIDTH = bracket.WIDTH
 """Relative width of a bracket that is aimed at."""
 WIDTHS = Real("1e-9", "0.1", "both")
@@ -201,10 +199,16 @@ class Bracket(Route):
             ):
                 return None
             if question.of_epsilon:
+                if way.log_touched <= question.at < 0.0:
+                    return Interval.about(0.0, 0.0)
                 least = -math.inf if best is None else best.lower
                 return bracket.epsilon(sources(way), question.at, self.width, beaten=least)
             least = -math.inf if best is None else best.lower
-            return bracket.log_delta(sources(way), question.at, self.width, least)
+            result = bracket.log_delta(sources(way), question.at, self.width, least)
+            most = way.log_touched
+            return (
+                result if result.upper <= most else Interval.between(min(result.lower, most), most)
+            )
 
         try:
             return self._bracket(plan, ask, log_scale=not question.of_epsilon)
@@ -261,70 +265,52 @@ def _below(direction: Direction, log_target: float, epsilon: float) -> bool:
         return False
 
 
-def narrowed(finding: Finding, plan: Composition, question: RouteQuestion) -> Finding:
-    """A finding that no contour resolves, intersected with the lattice's bracket."""
-    try:
-        with metered(WORK - spent()):
-            return intersection(finding, Bracket().answer(plan, question))
-    except (NotCertified, Overspent):
-        return finding
-
-
-def intersection(finding: Finding, lattice: Finding) -> Finding:
-    """The intersection of two brackets; the lattice's if rounding makes it empty."""
-    assert finding.lower is not None and finding.upper is not None
-    assert lattice.lower is not None and lattice.upper is not None
-    lower, upper = max(finding.lower, lattice.lower), min(finding.upper, lattice.upper)
-    if not lower <= upper:
-        lower, upper = lattice.lower, lattice.upper
-    value = min(max(lattice.value, lower), upper)
-    basis = tuple(dict.fromkeys((*finding.basis, *lattice.basis)))
-    return Finding(value, lower, upper, lattice.strength, basis)
-
-
 # -- moments of the dominating pairs, inverted on a contour in the complex plane ------------------------
 
 
 class Exact(Route):
-    """Composition of the dominating pairs, to rounding."""
+    """Composition of the dominating pairs: the line, else the bracket, else at most the moments' bound."""
 
     name = "exact"
 
     def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
-        """Answer by contours, or by a grid if some law has none."""
-        if not plan.has_contour:
-            return Bracket().answer(plan, question)
+        """Answer by the first of them that carries the plan."""
+        finding = self._on_lines(plan, question) if plan.has_contour else None
+        if finding is None:
+            try:
+                finding = Bracket().answer(plan, question)
+            except (NotCertified, Overspent):
+                if not plan.has_contour:
+                    raise
+                return CANONNE.answer(plan, question)
+        return _lesser(finding, CANONNE.answer(plan, question)) if plan.loose else finding
+
+    def _on_lines(self, plan: Composition, question: RouteQuestion) -> Finding | None:
+        """The answer by contours; None where one of them refuses."""
 
         def ask(way: Direction, best: Interval | None) -> Interval | None:
-            if best is not None and way.surely_below(*question.point(best.lower), best):
+            if best is not None and way.surely_below(*question.point(best.lower)):
                 return None
-            return question.pick(way.epsilon, way.log_delta)(question.at)
+            result = question.pick(way.epsilon, way.log_delta)(question.at)
+            if not question.of_epsilon and result.upper < _LEAST_LOG:
+                return result  # nothing is left that a double could hold
+            if not (result.resolved and _error(result, question.of_epsilon) <= CONVERGED):
+                raise TooFine
+            return result
 
         try:
             with metered(_ON_CONTOURS * WORK - spent()):
-                result, resolved = self._finding(plan, ask, relative=question.of_epsilon)
-        except Overspent:
-            return Bracket().answer(plan, question)
-        # a delta that is surely below all floats needs no narrowing
-        nothing = not question.of_epsilon and result.upper is not None and result.upper < _LEAST_LOG
-        if not (resolved or nothing):
-            result = narrowed(result, plan, question)
-        return _lesser(result, CANONNE.answer(plan, question)) if plan.loose else result
-
-    def _finding(self, plan: Composition, ask: _Ask, relative: bool) -> tuple[Finding, bool]:
-        upper = _worst(plan.upper, ask)
-        lower = upper if plan.lower is None else _worst(plan.lower, ask)
-        error = max(_error(upper, relative), _error(lower, relative))
-        resolved = upper.resolved and lower.resolved and error <= _ROUGH
-        accurate = resolved and error <= CONVERGED
-        finding = Finding(
+                upper = _worst(plan.upper, ask)
+                lower = upper if plan.lower is None else _worst(plan.lower, ask)
+        except (TooFine, Overspent):
+            return None
+        return Finding(
             value=upper.value,
             lower=min(lower.lower, upper.value),
             upper=upper.upper,
-            strength=Strength.CONVERGED if accurate else Strength.BOUND,
-            basis=(*plan.basis, INVERSION, *(() if resolved else (MOMENTS_ABOVE,))),
+            strength=Strength.CONVERGED,
+            basis=(*plan.basis, INVERSION),
         )
-        return finding, resolved
 
 
 def _lesser(finding: Finding, bound: Finding) -> Finding:
@@ -356,8 +342,11 @@ class CentralLimit(Route):
         """Answer by the Gaussian limit, on either side of the truth."""
         if not plan.clt_mu > 1e-100:
             raise Unsupported("clt does not apply: the limit's mu is zero", argument="method")
-        solve = question.pick(contour.epsilon, contour.log_delta)
-        value = solve([(gaussian(plan.clt_mu), 1.0)], question.at).value
+        limit = [(gaussian(plan.clt_mu), 1.0)]
+        if question.of_epsilon:
+            value = contour.epsilon(limit, question.at).value
+        else:
+            value = contour.log_delta(limit, question.at).value
         return Finding(value, None, None, Strength.ESTIMATE, (LIMIT,))
 
 

@@ -1,55 +1,44 @@
 """The search for the boundary value of one monotone parameter of a plan, on the safe side of a target.
 
-How far a plan is from the target is measured between normal scores of delta, a scale that is nearly linear
-in the logarithm of most parameters.
-
-Trials of a search are no answers: a rough value first, the saddle-point estimate, which costs a third of an
-evaluation; one direction next, which costs half of both. The two ends are settled by whole evaluations.
+How far a plan is from the target is measured between normal scores sqrt(-2 log delta), a scale that is nearly
+linear in the logarithm of most parameters. A first value comes from the normal law whose loss is as wide, a
+better one from saddle-point estimates; then secants, of the leading direction alone until the last.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dpacct.answer import Answer
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, OutsideDomain
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
-from dpacct.plan.routes import ROUTES, epsilon, safe_log_delta
+from dpacct.plan.routes import QUICK, ROUTES, epsilon, safe_log_delta
 from dpacct.pld.bracket.search import towards
 from dpacct.pld.budget import WORK, Overspent, metered, one_question, spent
 from dpacct.pld.interval import Interval
-from dpacct.pld.roots import WIDTH, near_root, real, whole
+from dpacct.pld.roots import LOG, LOG_DOWN, WIDTH, falls, near_root, real, whole
 from dpacct.pld.stable import TooFine
 from dpacct.vocabulary import Adjacency, Side, Strength
 
-# relative widths: of the bracket from the normal approximation; of what estimates, and fine ones, leave to
-# the better trials; and the farthest that those may be from where the rough ones end
-_NEAR, _CLOSE, _CLOSER, _FAR = 0.3, 0.01, 2e-4, 0.3
-_FINE = 1e-2  # what a fine estimate of log delta may be off by
+# relative widths that the normal law and estimates leave, and the farthest that secants go from these
+_NEAR, _CLOSE, _FAR = 0.3, 0.01, 0.3
+# relative width of a parameter that is found by brackets
+_BRACKET = 2e-5
 # relative distance of delta's ends up to which they count as one number: a converged answer's
 _SHARP = 2e-9
-_SCALES = (1e-150, 1e150)  # of a loss, at which a normal law is asked
 # what says that a value lies outside of what the mechanisms of a plan are defined for, and values tried then
 _OUTSIDE, _TRIED = (InvalidArgument, OutsideDomain, TooFine), 64
 # nats below the target at which a bound of delta is all that the search asks for
 _BY_FAR = 30.0
 _SETTLES = 8  # moves of a bracketed boundary, of which one or two are enough
-_ROOT_2, _LOG_ROOT_2_PI = math.sqrt(2.0), 0.5 * math.log(2.0 * math.pi)
-# standard deviations beyond which a Gaussian tail vanishes: e^{-10^60}
-_FARTHEST = 1e30
-# and those of the other tail beyond which one minus it is
-_SURELY = -5.0
-
-
-# -- trials ----------------------------------------------------------------------------------------------
 
 
 def score(log_delta: float) -> float:
@@ -57,20 +46,6 @@ def score(log_delta: float) -> float:
     if log_delta >= 0.0:
         return -1e6
     return 1e8 if log_delta < -5e15 else math.sqrt(-2.0 * log_delta)
-
-
-def normal_score(mu: float, epsilon: float) -> float:
-    """Score of about the Gaussian whose loss has this standard deviation: a first guess for any plan."""
-    if mu * _FARTHEST <= epsilon:
-        return score(-math.inf)
-    low, high = epsilon / mu - 0.5 * mu, epsilon / mu + 0.5 * mu
-    if low < _SURELY:  # delta is 1 to all digits, but how surely is still told
-        return low
-    # delta = phi(low) (m(low) - m(high)) with Mills' ratio m
-    if low <= 0.0:
-        lost = math.exp(min(epsilon, 700.0)) * math.erfc(high / _ROOT_2)
-        return score(math.log(0.5 * max(math.erfc(low / _ROOT_2) - lost, 1e-300)))
-    return score(-0.5 * low * low + _log_mills_fall(low, high, mu) - _LOG_ROOT_2_PI)
 
 
 def _noisy(answer: Answer) -> bool:
@@ -82,77 +57,6 @@ def _noisy(answer: Answer) -> bool:
         return False
     lower, upper = answer.lower or 0.0, 1.0 if answer.upper is None else answer.upper
     return upper - lower > _SHARP * upper
-
-
-@dataclass
-class Trials:
-    """Evaluations at one epsilon, each starting from where the last one ended."""
-
-    epsilon: float
-    adjacency: Adjacency | None
-    leading: int = 0  # the direction with the larger delta, as far as is known
-    realised: bool = False
-    off: float = math.inf  # of the last estimate
-    tilts: dict[int, float] = field(default_factory=dict)  # for the next evaluation
-
-    @staticmethod
-    def apply(node: Node, method: str) -> bool:
-        """Return whether the plan is answered by the exact route, which these are trials of."""
-        return method in ("quick", ROUTES["exact"].name) and all(
-            leaf.has_pairs for leaf, _ in node.releases()
-        )
-
-    def _plan(self, node: Node, tilts: Mapping[int, float]) -> Composition:
-        return Composition(node, resolve_adjacency(node, self.adjacency), tilts)
-
-    def rough(self, node: Node) -> float:
-        """Estimate of log delta in the direction that leads, off by about `off`; NaN if there is none.
-
-        Which one leads is seen at the first trial, and checked by the whole evaluation at the end.
-        """
-        directions = self._plan(node, self.tilts).upper
-        best: Interval | None = None
-        for k, direction in enumerate(directions):
-            if self.tilts and k != min(self.leading, len(directions) - 1):
-                continue
-            if not direction.has_contour:
-                return math.nan
-            if best is not None and direction.hardly_leads(self.epsilon, best):
-                continue
-            try:
-                estimate = direction.estimate(self.epsilon)
-            except TooFine:
-                return math.nan
-            if best is None or estimate.value > best.value:
-                best, self.leading = estimate, k
-        assert best is not None
-        self.off = best.error
-        if math.isfinite(best.value):
-            self.tilts[self.leading] = best.tilt
-        return best.value
-
-    def one_direction(self, node: Node) -> Interval:
-        """Log delta in the leading direction alone; `realised` then says whether data sets have it."""
-        plan = self._plan(node, self.tilts)
-        self.realised = plan.lower is None
-        k = min(self.leading, len(plan.upper) - 1)
-        solved = plan.upper[k].log_delta(self.epsilon)
-        if solved.tilt:
-            self.tilts[k] = solved.tilt
-        return solved
-
-
-def _log_mills_fall(low: float, high: float, apart: float) -> float:
-    """About log(m(low) - m(high)), to a few per cent, with m = (1 - Phi)/phi and 0 <= low = high - apart.
-
-    m(z) is about 2 / (z + sqrt(z^2 + 8/pi)); the difference is written so that nothing cancels.
-    """
-    first, second = (math.sqrt(z * z + 8.0 / math.pi) for z in (low, high))
-    rise = 1.0 + (low + high) / (first + second)
-    return math.log(apart) + math.log(2.0 * rise / ((low + first) * (high + second)))
-
-
-# -- the search ------------------------------------------------------------------------------------------
 
 
 class Boundary(NamedTuple):
@@ -217,6 +121,8 @@ class Search:
     _answers: dict[float, tuple[float, Answer]] = field(default_factory=dict)
     # where similar plans were answered, as long as they are answered to rounding
     _tilts: dict[int, float] | None = field(default_factory=dict)
+    _blur: float = 0.0
+    _leading: int = 0  # the direction with the larger delta, as far as is known
 
     @one_question()
     def boundary(self) -> Boundary:
@@ -291,11 +197,6 @@ class Search:
         """Positive where the plan misses the target: the gap between the normal scores of delta."""
         return self._at(x)[0]
 
-    def _lower_excess(self, x: float) -> float:
-        """Return `_excess` by the lower end of delta."""
-        lower = self.answer(x).lower
-        return self._aim - score(math.log(lower)) if lower else -math.inf
-
     def _at(self, x: float) -> tuple[float, Answer]:
         if x not in self._answers:
             self._answers[x] = self._asked(x)
@@ -311,6 +212,7 @@ class Search:
             # bounds depend on the starting point; a later question about the answer starts afresh
             self._tilts = None
             return self._asked(x)
+        self._blur = _BRACKET if answer.side is Side.TWO_SIDED and _noisy(answer) else 0.0
         return self._aim - score(log_delta), answer
 
     @cached_property
@@ -323,55 +225,31 @@ class Search:
             return Boundary(*whole(self._cautious, *ends, lambda: spent() > WORK))
         if self._needs_nothing():
             return Boundary(self.low, None)
-        guess = self._by_normal_law()
-        quick = self._quickly(guess)
+        start = self._by_estimates()
+        quick = None if start is None else self._by_secants(*start)
         if quick is not None:
             return quick
-        ceiling = self._at_the_ceiling()
-        if ceiling is not None:
-            return ceiling
-        start = min(max(guess[0] if guess else 1.0, self.low), self.high)
-        width = max(WIDTH, self._blur(start))
-        about: dict[str, Any] = {"start": start, "width": width, "enough": lambda: spent() > WORK}
-        result = Boundary(*real(self._cautious, self.low, self.high, **about))
-        if width > WIDTH and result.safe is not None and result.unsafe is not None:
-            finer = max(WIDTH, self._blur(result.safe))  # where the two ends of delta are closer
-            if finer < 0.5 * width:
-                about |= {"start": result.safe, "width": finer}
-                result = Boundary(*real(self._cautious, self.low, self.high, **about))
-        return result
+        at = min(max(1.0 if start is None else start[0], self.low), self.high)
+        if start is None:
+            return Boundary(
+                *real(self._cautious, self.low, self.high, start=at, accepted=self._accepted)
+            )
+        unsafe, safe = falls(
+            self._cautious,
+            at,
+            -abs(start[1]),
+            lambda a, b: self._accepted(),
+            axis=LOG if start[1] < 0.0 else LOG_DOWN,
+            low=self.low,
+            high=self.high,
+            longest=_CLOSE,
+            least=1e-5,
+        )
+        return Boundary(safe, None if safe is None else unsafe)
 
-    def _at_the_ceiling(self) -> Boundary | None:
-        """The boundary where no loss exceeds epsilon, if delta just before it is above the target; else None.
-
-        There log delta falls to -inf within less than readings resolve, and a search by it ends far away.
-        """
-
-        def above(x: float) -> float:
-            plan = self._composed(x)
-            ends = [math.inf] if plan is None else [way.ceiling for way in plan.upper]
-            infinite = plan is None or any(way.log_kept < 0.0 for way in plan.upper)
-            if infinite or not 0.0 < max(ends) < math.inf:
-                raise TooFine
-            return math.log(max(ends) / self.epsilon) if self.epsilon else math.inf
-
-        try:
-            safe, unsafe = real(above, self.low, self.high)
-        except _OUTSIDE:
-            return None
-        if safe is None or unsafe is None:
-            return None
-        met = self._excess(safe) <= 0.0 < self._excess(unsafe)
-        return Boundary(safe, unsafe, unsafe) if met else None
-
-    def _blur(self, x: float) -> float:
-        """A tenth of how far in log x delta's two ends are apart, as normal scores go about like x."""
-        if not self._cautious(x) > self._aim - score(self.log_delta - _BY_FAR):
-            return 0.0
-        answer = self.answer(x)
-        if not (answer.upper and answer.lower and _noisy(answer)):
-            return 0.0
-        return 0.1 * min(1.0, math.log(answer.upper / answer.lower) / score(self.log_delta) ** 2)
+    def _accepted(self) -> float:
+        """The relative width at which the search ends: what brackets leave, or any once work is out."""
+        return math.inf if spent() > WORK else max(WIDTH, self._blur)
 
     def _needs_nothing(self) -> bool:
         """Return whether sampling alone meets the target at both ends, whatever the noise."""
@@ -392,7 +270,8 @@ class Search:
         @cache
         def composed(x: float) -> Composition | None:
             node = self.build(x)
-            if not Trials.apply(node, self.method):
+            exact = self.method in (QUICK, ROUTES["exact"].name)
+            if not exact or not all(leaf.has_pairs for leaf, _ in node.releases()):
                 return None
             return Composition(node, resolve_adjacency(node, self.adjacency))
 
@@ -423,91 +302,70 @@ class Search:
 
         return cautious
 
-    def _by_normal_law(self) -> tuple[float, float] | None:
-        """About the root, and the slope there, were losses normal; None where they have no such scale."""
-        first = min(max(1.0, self.low), self.high)
-        plan = self._composed(first)
-        if plan is None:
-            return None
+    def _by_estimates(self) -> tuple[float, float, float] | None:
+        """About the root, the slope and half the bend there in log x; None where nothing tells.
 
-        @cache
-        def scale(x: float) -> float:
-            plan = self._composed(x)
-            assert plan is not None
-            return plan.scale
-
-        def normal(mu: float) -> float:
-            return self._aim - normal_score(mu, self.epsilon)
-
-        enough, too_much = real(normal, *_SCALES, start=max(scale(first), _SCALES[0]), width=_NEAR)
-        if enough is not None and too_much is not None:
-            aim = math.sqrt(enough * too_much)
-            steep = (normal(too_much) - normal(enough)) / math.log(too_much / enough)
-
-            def above(x: float) -> tuple[float, float]:
-                inside = self.low <= x <= self.high and scale(x) > 0.0
-                return math.log(scale(x) / aim) if inside else math.nan, _NEAR
-
-            about = near_root(above, first, -1.0)
-            if about is not None:
-                return about[0], steep * about[1]
-        safe, unsafe = real(lambda x: normal(scale(x)), self.low, self.high, width=_NEAR)
-        if safe is None or unsafe is None:
-            return None
-        slope = (normal(scale(unsafe)) - normal(scale(safe))) / math.log(unsafe / safe)
-        return math.sqrt(safe * unsafe), slope
-
-    def _bracketed(
-        self, rough: Callable[[float], tuple[float, float]]
-    ) -> tuple[float, float, float, float] | None:
-        """Find what `near_root` does by a bracket of estimates; None where there is none of these."""
-
-        @cache
-        def excess(x: float) -> float:
-            value, _ = rough(x)
-            if math.isnan(value):
-                raise TooFine
-            return value
-
-        try:
-            safe, unsafe = real(excess, self.low, self.high, width=_CLOSE)
-            if safe is None or unsafe is None:
-                return None
-            slope = (excess(unsafe) - excess(safe)) / math.log(unsafe / safe)
-            return safe * math.exp(-excess(safe) / slope), slope, 0.0, math.inf
-        except _OUTSIDE:
-            return None
-
-    def _quickly(self, guess: tuple[float, float] | None) -> Boundary | None:
-        """The boundary in four or five evaluations, all but one of them of one direction only.
-
-        Rough trials give a start and a slope, secant steps on the leading direction the rest. None where
-        the plan has no rough value, or its delta is not as smooth as that.
+        Normal losses of scale mu have Chernoff's bound at z = (epsilon - mu^2/2)/mu, so the target asks
+        for mu = sqrt(z^2 + 2 epsilon) - z, z = sqrt(-2 log delta).
         """
-        if self._tilts is None:  # bounds answer already
+        first = min(max(1.0, self.low), self.high)
+        if self._composed(first) is None:
             return None
-        trials = Trials(self.epsilon, self.adjacency, tilts=self._tilts)
+        aim = self.epsilon / (
+            0.5 * (math.hypot(self._aim, math.sqrt(2.0 * self.epsilon)) + self._aim)
+        )
+
+        def wider(x: float) -> tuple[float, float]:
+            plan = self._composed(x) if self.low <= x <= self.high else None
+            scale = 0.0 if plan is None else plan.scale
+            return (math.log(scale / aim) if scale > 0.0 < aim else math.nan), _NEAR
 
         def rough(x: float) -> tuple[float, float]:
-            if not self.low <= x <= self.high:
-                return math.nan, math.inf
-            log_delta = trials.rough(self.build(x))
-            return self._aim - score(log_delta), _CLOSER if trials.off < _FINE else _CLOSE
+            return (self._estimate(x) if self.low <= x <= self.high else math.nan), _CLOSE
 
-        def leading(x: float) -> float:
-            solved = trials.one_direction(self.build(x))
-            return self._aim - score(solved.upper) if solved.resolved else math.nan
-
-        start = near_root(rough, *guess) if guess else None
-        if start is None:
-            start = self._bracketed(rough)
-        if start is None:
+        about = near_root(wider, first, -1.0)
+        if about is None:
             return None
-        x, slope, bend, seen = start
+        start = near_root(rough, about[0], (self.epsilon / aim + 0.5 * aim) * about[1])
+        return None if start is None else start[:3]
+
+    def _estimate(self, x: float) -> float:
+        """`_excess` by the saddle-point estimate of the direction that leads; nan if there is none."""
+        plan, tilts, best = self._composed(x), self._tilts or {}, math.nan
+        for k, direction in enumerate([] if plan is None else plan.upper):
+            if not direction.has_contour:
+                return math.nan
+            if tilts and k != self._leading:
+                continue
+            value, tilt = direction.estimate(self.epsilon, tilts.get(k, 0.0))
+            if not best >= value:
+                best, self._leading = value, k
+                tilts[k] = tilt
+        return self._aim - score(best) if math.isfinite(best) else math.nan
+
+    def _one_direction(self, x: float) -> tuple[Interval, bool]:
+        """Log delta in the leading direction alone, and whether data sets have it."""
+        plan = Composition(
+            self.build(x), resolve_adjacency(self.build(x), self.adjacency), self._tilts
+        )
+        k = min(self._leading, len(plan.upper) - 1)
+        solved = plan.upper[k].log_delta(self.epsilon)
+        if solved.tilt and self._tilts is not None:
+            self._tilts[k] = solved.tilt
+        return solved, plan.lower is None
+
+    def _by_secants(self, x: float, slope: float, bend: float) -> Boundary | None:
+        """The boundary in four or five evaluations, all but one of them of one direction only.
+
+        None where no line carries the plan, or its delta is not as smooth as that.
+        """
         half = math.copysign(0.4 * WIDTH, -slope)  # into safety
-        value, move = leading(x), seen if trials.off < _FINE else math.inf
+        solved, _ = self._one_direction(x)
+        if not solved.resolved:
+            return None
+        value, move = self._aim - score(solved.upper), math.inf
         chords: list[tuple[float, float]] = []
-        for _ in range(6):
+        for _ in range(8):
             # to the root of a parabola, and a little into safety
             step = -value / slope
             last, move = move, half + step - bend * step * step / slope
@@ -516,7 +374,11 @@ class Search:
                 return None
             arrives = abs(move * last) < min(5.0 * WIDTH, 1e-3 * abs(last))
             before = value
-            value = self._excess(following) if arrives else leading(following)
+            if arrives:
+                value = self._excess(following)
+            else:
+                solved, _ = self._one_direction(following)
+                value = self._aim - score(solved.upper) if solved.resolved else math.nan
             if abs(move) > 1e-9 and value != before:
                 chords.append((math.log(x) + 0.5 * move, (value - before) / move))
                 if len(chords) > 1:
@@ -527,14 +389,10 @@ class Search:
             # where another direction turns out to lead, the excess jumps, and the slope with it
             if arrives and value <= 0.0 <= past / half < 1.5:
                 beyond = following * math.exp(-past - half)
-                # the line through the last trials foretold this one: as little farther out it tells as well
-                lower = self._lower_excess(following) + slope * (-past - half)
-                if not (trials.realised and len(chords) and lower > 0.5 * abs(slope * half)):
-                    result = trials.one_direction(self.build(beyond))
-                    if result.upper <= self.log_delta:
-                        return None
-                    lower = result.lower - self.log_delta
-                sure = trials.realised and lower > 0.0
+                result, realised = self._one_direction(beyond)
+                if not result.resolved or result.upper <= self.log_delta:
+                    return None
+                sure = realised and result.lower > self.log_delta
                 return Boundary(following, beyond, beyond if sure else None)
             x = following
         return None
@@ -542,19 +400,16 @@ class Search:
     def _surely_missed(self, safe: float, unsafe: float) -> float | None:
         """A value a little beyond the boundary whose delta is above the target even at its lower end."""
         way = math.copysign(1.0, unsafe - safe)
-        if self.integer:
-            trials = [unsafe + way * k for k in range(3)]
-        else:
-            trials = [unsafe * math.exp(way * width) for width in (0.0, 1e-9, 1e-8, 1e-7)]
-        for x in trials:
+        widths: tuple[float, ...] = (0.0, 1e-9, 1e-8, 1e-7)
+        if _noisy(self.answer(safe)):  # as far as its two ends are apart, and half as much again
+            widths = (1.5 * self._blur,)
+        for k, width in enumerate(widths):
+            x = unsafe + way * k if self.integer else unsafe * math.exp(way * width)
             if not self.low <= x <= self.high:
                 break
-            result = self.answer(x)
-            if result.lower is not None and result.lower > 0.0:
-                if math.log(result.lower) > self.log_delta:
-                    return x
-                if _noisy(result):
-                    break
+            lower = self.answer(x).lower
+            if lower and math.log(lower) > self.log_delta:
+                return x
         return None
 
     def _inside(self) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,15 @@ def backwards(source: Source) -> Source:
     return (
         Cut(source.of.reversed(), source.contour) if isinstance(source, Cut) else Backwards(source)
     )
+
+
+def thinned(source: Source, rate: float) -> Source:
+    """A coin that both neighbours share, around one release or a composition."""
+    if rate == 1.0:
+        return source
+    if isinstance(source, Cut):
+        return replace(source, of=source.of.thinned(rate))
+    return Thinned(source, rate)
 
 
 def mirrored(source: Source, rate: float) -> Source:
@@ -248,3 +257,55 @@ class Mirrored(Derived):
         if edges.size:
             cut = np.unique(np.concatenate(([0.0], edges[edges > 0.0], -edges[edges < 0.0])))
         return self.base.pieces(cut, upper=upper).mirrored(upper=upper)
+
+
+@dataclass(frozen=True)
+class Thinned(Derived):
+    """A source that runs with this probability, by a coin shared by both neighbours, else has no loss."""
+
+    rate: float
+
+    @property
+    def atoms(self) -> Floats:
+        """The atoms of the inner plan, and an atom at 0 for rounds that do not run."""
+        return np.unique(np.append(self.base.atoms, 0.0))
+
+    @property
+    def least(self) -> float:
+        """The smaller of 0 and the inner plan's least loss."""
+        return min(self.base.least, 0.0)
+
+    @property
+    def ceiling(self) -> float:
+        """The larger of 0 and the inner plan's largest loss."""
+        return max(self.base.ceiling, 0.0)
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """log of 1 - p + p M, with the inner moments M."""
+        inner = self.base.log_moments(tilts)
+        near = np.log1p(self.rate * np.expm1(np.minimum(inner, 1.0)))
+        far = np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + inner)
+        return np.asarray(np.where(inner < 1.0, near, far))
+
+    @property
+    def infinite(self) -> float:
+        """The inner mass at infinity times the coin's rate."""
+        return self.rate * self.base.infinite
+
+    @property
+    def lost(self) -> float:
+        """The inner lost mass times the coin's rate."""
+        return self.rate * self.base.lost
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """The inner span, extended to 0."""
+        low, high = self.base.span(log_mass - math.log(self.rate))
+        return min(low, 0.0), max(high, 0.0)
+
+    def knots(self, count: int, log_mass: float) -> Floats:
+        """The inner plan's, and 0."""
+        return np.union1d(self.base.knots(count, log_mass), [0.0])
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """The inner pieces, thinned by the coin."""
+        return self.base.pieces(edges, upper=upper).thinned(self.rate)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .saddle import Saddle
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Interval:
     """A value and its ends; where it is not `resolved` these are mere bounds, and the value a guess.
 
-    `tilt`: where it was read, for a similar question; 0 where nothing is known. `saddle`: what by.
+    `tilt`: where it was read, for a similar question; 0 where nothing is known.
     """
 
     value: float
@@ -22,12 +18,9 @@ class Interval:
     upper: float
     resolved: bool = True
     tilt: float = 0.0
-    saddle: Saddle | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def about(
-        cls, value: float, error: float, tilt: float = 0.0, saddle: Saddle | None = None
-    ) -> Interval:
+    def about(cls, value: float, error: float, tilt: float = 0.0) -> Interval:
         """Make an interval that is symmetric about the value; unresolved if the error is not finite.
 
         >>> Interval.about(2.0, 0.5).lower
@@ -37,16 +30,14 @@ class Interval:
             return cls(value, value, value, tilt=tilt)
         if not error < math.inf:
             return cls(value, -math.inf, math.inf, False, tilt)
-        return cls(value, value - error, value + error, True, tilt, saddle)
+        return cls(value, value - error, value + error, True, tilt)
 
     @classmethod
-    def of_log(
-        cls, value: float, error: float, tilt: float = 0.0, saddle: Saddle | None = None
-    ) -> Interval:
+    def of_log(cls, value: float, error: float, tilt: float = 0.0) -> Interval:
         """The log of a probability whose relative error is this."""
         if value > -math.inf and error < 1.0:
             ends = value + math.log1p(-error), min(0.0, value + math.log1p(error))
-            return cls(min(value, 0.0), *ends, True, tilt, saddle)
+            return cls(min(value, 0.0), *ends, True, tilt)
         return cls.about(value, error if error < 1.0 else math.inf, tilt)
 
     @classmethod

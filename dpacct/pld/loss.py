@@ -39,7 +39,6 @@ ULPS = 6e-16
 """Relative rounding of a loss, for each operator."""
 _FAR = 38.7  # deviations of normal noise beyond which there is less than a float can hold
 _MOST_IMAGINARY = 1.35  # of a loss before sampling, on a path off the axis
-_BESIDE = 0.2  # where polynomials on [-1, 1] are read beside the axis: farther out roundings grow
 LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
 
 
@@ -171,12 +170,6 @@ class Branch:
         return min(self.smooth, 3.0 / self.steep)
 
     @cached_property
-    def height(self) -> float:
-        """The distance by which the axis may be shifted into the complex plane."""
-        most = min(self.smooth, _MOST_IMAGINARY / self.steep)
-        return min(most, _BESIDE) if self.curve else most
-
-    @cached_property
     def whole(self) -> bool:
         """Return whether the axis is the whole line."""
         return -self.low == self.high == math.inf
@@ -225,12 +218,6 @@ class Branch:
         """The part with larger losses; None where there is none."""
         x = float(self.where(loss))
         low, high = (x, self.high) if self.sign > 0.0 else (self.low, x)
-        return replace(self, low=low, high=high) if low < high else None
-
-    def below(self, loss: float) -> Branch | None:
-        """The part with smaller losses; None where there is none."""
-        x = float(self.where(loss))
-        low, high = (self.low, x) if self.sign > 0.0 else (x, self.high)
         return replace(self, low=low, high=high) if low < high else None
 
     # -- integrals over the part of larger losses --------------------------------------------
@@ -414,17 +401,6 @@ class Branch:
             )
         return log_p, np.minimum(merged, ends[cells + 1])
 
-    def quantile(self, log_tail: float) -> float:
-        """A loss above which there is less than e^log_tail of P."""
-        low, top = 0.0, self.range[1]
-        step, rare = 0.05 * min(1.0, max(top, 1e-300)), math.exp(max(log_tail, -740.0))
-        while low + step < min(top, 1e5):
-            value, slope = self.profile(np.array([low + step]))
-            if value[0] + slope[0] <= rare:
-                return low + step
-            low, step = low + step, step * 1.3
-        return top if math.isfinite(top) else low + step
-
 
 def rounding(losses: Floats, before: float) -> Floats:
     """Bound the rounding error of atoms at these losses, which sampling made of losses up to `before`."""
@@ -574,47 +550,11 @@ class LossDistribution:
             self.before,
         )
 
-    def truncated(self, log_tail: float) -> LossDistribution:
-        """The losses above which P has at most e^log_tail put at infinity: dominates this, by so much."""
-        order = np.argsort(-self.losses)
-        tails = np.cumsum(np.exp(self.log_q + self.losses)[order])
-        heavy = tails > math.exp(log_tail)
-        top = float(self.losses[order[int(np.argmax(heavy))]]) if heavy.any() else -math.inf
-        for branch in self.branches:
-            top = max(top, branch.quantile(log_tail))
-        if top >= self.range[1]:
-            return self
-        value, slope = self.profile(np.array([top]))
-        return self.up_to(top, float(value[0] + slope[0]), math.exp(-top) * float(slope[0]))
-
-    def split(self, loss: float) -> LossDistribution:
-        """Cut each branch in two at a loss."""
-        parts = (part for b in self.branches for part in (b.below(loss), b.above(loss)))
-        return replace(self, branches=tuple(part for part in parts if part is not None))
-
-    def up_to(self, top: float, p: float, q: float) -> LossDistribution:
-        """The losses above this, of so much P- and Q-mass, put at infinity: Q has lost them."""
-        kept = self.losses <= top
-        parts = (branch.below(top) for branch in self.branches)
-        return LossDistribution(
-            self.losses[kept],
-            self.log_q[kept],
-            tuple(branch for branch in parts if branch is not None),
-            self.infinite + p,
-            self.lost + q,
-            self.before,
-        )
-
     # -- facts -------------------------------------------------------------------------------
 
     @property
     def stated_profile(self) -> Callable[[Floats], Floats] | None:
         """None: `profile` is that of these losses and nothing more."""
-        return None
-
-    @property
-    def inner(self) -> None:
-        """None: a single release has no inner composition."""
         return None
 
     @property
@@ -643,19 +583,6 @@ class LossDistribution:
         branch = self.branches[0]
         plain = all(operator.keeps_normal for operator in branch.chain)
         return abs(branch.slope) if branch.whole and plain and branch.square == 1.0 else None
-
-    @cached_property
-    def shared_gaussian(self) -> tuple[float, float] | None:
-        """(r, mu) of a coin that both neighbours share, for a Gaussian; None for any other law."""
-        if len(self.branches) != 1 or self.losses.tolist() != [0.0] or self.infinite or self.lost:
-            return None
-        branch = self.branches[0]
-        if not (branch.whole and branch.square == 1.0) or branch.chain or branch.linear:
-            return None
-        rate, rest = math.exp(branch.base + LOG_NORMAL), math.exp(float(self.log_q[0]))
-        mu = abs(branch.slope)
-        normal = branch.offset == 0.5 * mu * mu and abs(rate + rest - 1.0) < 1e-14
-        return (rate, mu) if normal else None
 
     @cached_property
     def variance(self) -> float:

@@ -1,4 +1,4 @@
-"""M(s) = E_P[e^{sL}] of one loss distribution: roughly at many real tilts, to rounding on a line through one.
+"""M(s) = E_P[e^{sL}] of one loss distribution: roughly at many tilts, to rounding on the line through one.
 
     log M(c) keeps its relative accuracy where M is near 1, with P- and Q-mass stated apart:
     M(s) - 1 = s (lost - infinite) - infinite + E[e^{sL} - 1 - sL] + s E[e^{-L} - 1 + L]
@@ -13,12 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from .budget import prepared, tabulated
-from .loss import ULPS, LossDistribution
 from .rules import NEGLIGIBLE, Nodes, rule_for
 from .stable import (
     Array,
@@ -27,27 +26,18 @@ from .stable import (
     TooFine,
     expm1_linear,
     log1p,
-    log1p_linear,
     product,
     sin_linear,
 )
 
 if TYPE_CHECKING:
-    from .coin import Round
+    from .loss import LossDistribution
     from .stack import Stack
 
-_MOST_DAMPED = 3000  # damped nodes: a thousand frequencies of them take a second
-_PATHS = 16  # of these nodes that are kept, for lines and their returns
-_CHUNK = 1 << 17  # entries of a (frequency, node) table held at once
-_MOST_TERMS = 1 << 28  # of these in products, about half a second
-_LARGE = 600.0
-_MOST_TURNS = (
-    20.0  # radians of e^{itL} over a panel, beyond which nodes lie on a path where it is damped
-)
+_MOST_TERMS = 1 << 28  # of a matrix product of frequencies and nodes, about half a second
+_LARGE = 600.0  # e^600 is still a double; twice as much is not
 _MANY_ATOMS = 2000
-_HERMITE = np.polynomial.hermite_e.hermegauss(24)
-_HERMITE = _HERMITE[0], _HERMITE[1] / math.sqrt(2.0 * math.pi)
-_STEEPEST = 1e150  # tilts whose squares are still floats
+_STEEPEST = 1e150  # tilts whose squares are still doubles
 
 
 class Cumulants(NamedTuple):
@@ -59,61 +49,41 @@ class Cumulants(NamedTuple):
     third: float = 0.0
 
 
-Summand: TypeAlias = "LossDistribution | Round | Stack"
-"""A law that contours take, among others: of a release, of a coin's round, or of many small laws at once."""
+Summand: TypeAlias = "LossDistribution | Stack"
+"""A law of a composition: of a release, or of many small laws at once."""
 Part: TypeAlias = "tuple[Summand, float]"
 Parts: TypeAlias = "Sequence[Part]"
 
 
-class Moments(Protocol):
+class Moments(ABC):
     """M of one law around the real tilts it was prepared for."""
 
+    @abstractmethod
     def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
         """log M, mean and variance at many tilts, good to about 1e-7 of log M: to search with."""
-        ...
+
+    @abstractmethod
+    def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
+        """Return the cumulants at one tilt, to rounding; `frequency`: the last one of a coming `even`."""
+
+    @abstractmethod
+    def turned(self, c: float, t: Floats) -> Complexes:
+        """About log(M(c + it)/M(c)) - itm at real t, m the mean at c: how fast it decays."""
 
     def log_moments(self, cs: Floats) -> Floats:
         """log M at many tilts, to rounding."""
-        ...
-
-    def turned(self, c: float, t: Floats) -> Complexes:
-        """About log(M(c + it)/M(c)) - itm at real t, m the mean at c: how fast it decays."""
-        ...
-
-    def jump(self, c: float) -> tuple[float, float]:
-        """About the mean of |X| and its relative variance, each weighted by X^2; 0 where no loss stands out.
-
-        X is the loss tilted by c, about its mean.
-        """
-        ...
-
-    def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
-        """Return the cumulants at one tilt, to rounding; `frequency`: the last one of a coming `even`."""
-        ...
+        return self.rough(cs)[0]
 
     def even(self, c: float, step: float, count: int) -> Complexes:
-        """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, .., m the mean at c."""
-        ...
+        """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, .., m the mean at c, to rounding."""
+        return self.turned(c, step * np.arange(count))
 
-    def upward(self, c: float, step: float, count: int) -> Complexes:
-        """Evaluate `even`, also at frequencies for which a rule on the axis would be too fine."""
-        ...
+    def jump(self, c: float) -> float:
+        """E|X|^3/E X^2, X the loss tilted by c, about its mean; 0 where no loss stands out.
 
-    def log_ratio(self, c: float, z: Complexes) -> Complexes:
-        """log(M(c+z)/M(c)) - z m at any z with Im z >= 0."""
-        ...
-
-    def noise(self, c: float, z: Complexes) -> Floats:
-        """Bound the rounding error of `log_ratio` at each z: sums cancel on a path off the axis."""
-        ...
-
-    def lean(self, c: float) -> float:
-        """Slope, with its sign, at which a contour may leave the vertical upwards; 0 where it may not."""
-        ...
-
-    def at_the_top(self, c: float) -> float:
-        """The share of the law tilted by c that lies next to its largest loss."""
-        ...
+        Losses that stay near two values a distance g apart have about g, and |M| recurs at 2 pi/g.
+        """
+        return 0.0
 
 
 # -- M of a law that is summed by a rule -------------------------------------------------------------
@@ -175,13 +145,6 @@ class Tilted:
         self.losses, self.log_w = nodes
 
     @cached_property
-    def level(self) -> float:
-        """Log of the sum of all masses, tilted."""
-        tilted = self.c * self.losses + self.log_w
-        peak = float(tilted.max())
-        return peak + math.log(float(np.exp(tilted - peak).sum()))
-
-    @cached_property
     def weights(self) -> tuple[Floats, Floats, float]:
         """Tilted masses and losses about their mean, where these matter to the variance, and that mean."""
         loss = self.losses
@@ -198,7 +161,11 @@ class Tilted:
         return w[live], loss[live], mean
 
     def turned(self, t: Floats, least: float = 1e-6) -> Complexes:
-        """About log(M(c+it)/M(c)) - itm at real t, from what is not the least part of the variance."""
+        """About log(M(c+it)/M(c)) - itm at real t, from what is not the least part of the variance.
+
+        |1 - x + iy|^2 = 1 + 4 r (r - 1) + y^2 with r = x/2 = E sin^2(tX/2) and y = E sin tX: no digits
+        cancel where t is small.
+        """
         w, loss, _ = self.weights
         part = w * loss
         part *= loss
@@ -339,29 +306,24 @@ def _seen(losses: Floats, log_p: Floats, low: float, high: float) -> tuple[Float
     return losses[kept], log_p[kept]
 
 
-class SummedMoments:
+class SummedMoments(Moments):
     """M by quadrature: roughly at any real tilt up to `high`, to rounding at and around one of them."""
 
-    def __init__(
-        self, law: Summand, low: float, high: float, by_loss: bool = False, finer: bool = False
-    ) -> None:
+    def __init__(self, law: Summand, low: float, high: float) -> None:
         if not high < _STEEPEST:
             raise TooFine
         prepared()
         self.law, self.low, self.high = law, low, high
-        # beside atoms at both ends a density that hardly leaves one of them brings |M| back, far beyond where
-        # a line has fallen to nothing: frequencies that need so fine a rule are refused there
-        self.rules = [rule_for(branch, high, by_loss, finer) for branch in law.branches]
+        self.rules = [rule_for(branch, high) for branch in law.branches]
         self.atoms = _seen(law.losses, law.log_p, low, high)
         self._last: Fine | None = None
         self._wide: tuple[tuple[float, float], Nodes] | None = None
-        self._paths: dict[tuple[float, float], tuple[Complexes, Complexes]] = {}
 
     @cached_property
     def coarse(self) -> Nodes:
         """A rule to search with."""
         nodes = self._gathered([rule.coarse(self.low, self.high) for rule in self.rules])
-        if not nodes[0].size:  # all of its mass is below every float
+        if not nodes[0].size:  # all of its mass is below every double
             raise TooFine
         return nodes
 
@@ -425,16 +387,13 @@ class SummedMoments:
         """Evaluate the coarse rule."""
         return Tilted(c, self.coarse).turned(t)
 
-    def jump(self, c: float) -> tuple[float, float]:
+    def jump(self, c: float) -> float:
         """Evaluate the coarse rule."""
         w, loss, _ = Tilted(c, self.coarse).weights
         size = np.abs(loss)
         square = w * size * size
         total = float(square.sum())
-        mean = float(square @ size) / total if total > 0.0 else 0.0
-        if not mean > 0.0:
-            return 0.0, 0.0
-        return mean, float(square @ np.square(size / mean - 1.0)) / total
+        return float(square @ size) / total if total > 0.0 else 0.0
 
     # -- to rounding ---------------------------------------------------------------------------
 
@@ -479,149 +438,12 @@ class SummedMoments:
         tabulated(terms >> 4)  # products by BLAS are that much cheaper than sines
         return fine.even(step, count)
 
-    def upward(self, c: float, step: float, count: int) -> Complexes:
-        """Sum over nodes on paths where e^{itL} is damped."""
-        frequency = step * count
-        if frequency * self._turns < _MOST_TURNS:
-            return self.even(c, step, count)
-        about = self.cumulants(c)
-        loss, log_w = self._path(c, frequency)
-        tabulated(count * loss.size)
-        return even(np.exp(log_w + c * loss - about.log_moment), loss - about.mean, step, count)
-
-    @cached_property
-    def _turns(self) -> float:
-        """The largest change of the loss over a panel."""
-        return max((b.panel * b.steep for b in self.law.branches), default=0.0)
-
-    def log_ratio(self, c: float, z: Complexes) -> Complexes:
-        """Evaluate the last rule, in blocks where there are many places."""
-        if z.size > 64 and z.size * self.coarse[0].size > _CHUNK:
-            half = z.size // 2
-            return np.concatenate((self.log_ratio(c, z[:half]), self.log_ratio(c, z[half:])))
-        frequency = float(np.abs(z.imag).max())
-        if z.real.any() or frequency * self._turns >= _MOST_TURNS:
-            return self._damped(c, z, frequency)
-        fine = self.fine(c, frequency)
-        tabulated(z.size * fine.losses.size)
-        tilted = c * fine.losses + fine.log_w
-        w = np.exp(tilted - tilted.max())
-        w /= w.sum()
-        u = np.multiply.outer(z.imag, fine.losses - float(w @ fine.losses))
-        half_sine = np.sin(0.5 * u)
-        real = -2.0 * np.einsum("ij,ij,j->i", half_sine, half_sine, w)
-        imag = np.einsum("ij,j->i", sin_linear(u), w)
-        return log1p(real + 1j * imag)
-
-    def _damped(self, c: float, z: Complexes, frequency: float) -> Complexes:
-        """Sum about the mean over paths where e^{itL} is damped."""
-        about = self.cumulants(c)
-        loss, log_w = self._path(c, frequency)
-        tabulated(z.size * loss.size)
-        w = np.exp(log_w + c * loss - about.log_moment)
-        u = np.multiply.outer(z, loss - about.mean)
-        return log1p(np.einsum("ij,j->i", expm1_linear(u), w))
-
-    def _path(self, c: float, frequency: float) -> tuple[Complexes, Complexes]:
-        """Nodes of all branches on their paths, and the atoms; one rule for each octave of frequencies."""
-        octave = 2.0 ** math.ceil(math.log2(max(frequency, 1.0)))
-        if (c, octave) not in self._paths:
-            prepared()
-            nodes = [rule.damped(c, octave) for rule in self.rules]
-            nodes.append((self.atoms[0] + 0j, self.atoms[1] + 0j))
-            loss, log_w = (np.concatenate(part) for part in zip(*nodes, strict=True))
-            if loss.size > _MOST_DAMPED:
-                raise TooFine
-            if len(self._paths) == _PATHS:
-                self._paths.clear()
-            self._paths[c, octave] = loss, log_w
-        return self._paths[c, octave]
-
-    def noise(self, c: float, z: Complexes) -> Floats:
-        """Bound the error that the rounded logs of the nodes' weights cause."""
-        about = self.cumulants(c)
-        loss, log_w = self._path(c, float(np.abs(z.imag).max()))
-        logs = log_w + c * loss
-        off = np.exp(logs.real - about.log_moment) * (
-            ULPS * (np.abs(log_w) + c * np.abs(loss) + 1.0)
-        )
-        u = np.multiply.outer(z, loss - about.mean)
-        terms = np.exp(u) - 1.0 - u  # digits that cancel here are none of a bound
-        # rounded nodes move apart: their squares add up
-        size = np.sqrt(np.square(np.abs(terms)) @ np.square(off))
-        return np.asarray(size / np.abs(1.0 + terms @ np.exp(logs - about.log_moment)))
-
-    def lean(self, c: float) -> float:
-        """Return the lean of the paths on which the law's branches are damped, with its sign."""
-        law = self.law
-        low, high = law.range
-        if not law.branches or (low > -math.inf and high < math.inf):
-            return 0.0
-        angle = min(rule.shift(c) * rule.branch.steep for rule in self.rules)
-        losses, log_w = self.coarse
-        weights = c * losses + log_w
-        live = losses[weights > weights.max() - 60.0]
-        most = max(float(np.abs(live).max()), 1e-300)
-        return (1.0 if high == math.inf else -1.0) * min(0.25, 0.4 * angle / most)
-
-    def at_the_top(self, c: float) -> float:
-        """Return the tilted mass of the coarse rule's topmost nodes."""
-        losses, log_w = self.coarse
-        tilted = log_w + c * losses
-        weight = np.exp(tilted - tilted.max())
-        edge = losses > losses.max() - 0.02 * np.ptp(losses)
-        return float(weight[edge].sum()) / float(weight.sum())
-
 
 # -- closed forms ------------------------------------------------------------------------------------
 
 
-class Unbent(ABC):
-    """Moments that are asked for on the vertical, and as dear roughly as to rounding."""
-
-    @abstractmethod
-    def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
-        """log M, mean and variance at many tilts."""
-
-    @abstractmethod
-    def turned(self, c: float, t: Floats) -> Complexes:
-        """log(M(c + it)/M(c)) - itm at real t, m the mean at c."""
-
-    def log_moments(self, cs: Floats) -> Floats:
-        """Evaluate `rough`."""
-        return self.rough(cs)[0]
-
-    def jump(self, c: float) -> tuple[float, float]:
-        """0: these are sums of so many losses that none stands out."""
-        return 0.0, 0.0
-
-    def even(self, c: float, step: float, count: int) -> Complexes:
-        """Evaluate `turned`."""
-        return self.turned(c, step * np.arange(count))
-
-    def upward(self, c: float, step: float, count: int) -> Complexes:
-        """Evaluate `even`."""
-        return self.even(c, step, count)
-
-    def log_ratio(self, c: float, z: Complexes) -> Complexes:
-        """Evaluate `turned`: off the vertical nothing is known."""
-        return self.turned(c, z.imag)
-
-    def noise(self, c: float, z: Complexes) -> Floats:
-        """None: no path is left."""
-        return np.zeros(z.shape)
-
-    def lean(self, c: float) -> float:
-        """0: contours stay vertical."""
-        return 0.0
-
-    def at_the_top(self, c: float) -> float:
-        """0: no largest loss leads."""
-        return 0.0
-
-
 @dataclass(frozen=True)
-class NormalMoments(Unbent):
+class NormalMoments(Moments):
     """log M(s) = mu^2 s (s + 1)/2."""
 
     mu: float
@@ -641,101 +463,15 @@ class NormalMoments(Unbent):
         square = self.mu * self.mu
         return Cumulants(0.5 * square * c * (c + 1.0), square * (c + 0.5), square)
 
-    def log_ratio(self, c: float, z: Complexes) -> Complexes:
-        """log M(c+z)/M(c) without its linear part: mu^2 z^2/2."""
-        ratio: Complexes = 0.5 * (self.mu * z) ** 2
-        return ratio
 
-    def lean(self, c: float) -> float:
-        """A quarter: normal moments are entire, so a contour may leave the vertical."""
-        return 0.25
-
-
-@dataclass(frozen=True)
-class SharedMoments(Unbent):
-    """M = 1 - r + r e^K, K = mu^2 s (s + 1)/2: a Gaussian if a coin says so, else no loss at all."""
-
-    rate: float
-    mu: float
-
-    def _at(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
-        """log M; the share p of the Gaussian in the tilted law; and its mean, K'."""
-        square = self.mu * self.mu
-        exponent = 0.5 * square * cs * (cs + 1.0)
-        near = np.log1p(self.rate * np.expm1(np.minimum(exponent, 1.0)))
-        far = np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + exponent)
-        log_moment = np.where(exponent < 1.0, near, far)
-        share = np.exp(math.log(self.rate) + exponent - log_moment)
-        return log_moment, np.minimum(share, 1.0), square * (cs + 0.5)
-
-    def rough(self, cs: Floats) -> tuple[Floats, Floats, Floats]:
-        """The closed form and its two derivatives."""
-        log_moment, share, mean = self._at(cs)
-        return log_moment, share * mean, share * (self.mu**2 + (1.0 - share) * mean * mean)
-
-    def turned(self, c: float, t: Floats) -> Complexes:
-        """Return about `log_ratio`, where digits may cancel."""
-        _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
-        d = 1j * mean * t - 0.5 * (self.mu * t) ** 2
-        return np.asarray(np.log(1.0 + share * np.expm1(d)) - 1j * share * mean * t)
-
-    def even(self, c: float, step: float, count: int) -> Complexes:
-        """Evaluate `log_ratio`: many steps multiply what cancels in `turned`."""
-        return self.log_ratio(c, 1j * step * np.arange(count))
-
-    def jump(self, c: float) -> tuple[float, float]:
-        """Moments of a mixture, the Gaussian's by Gauss and Hermite."""
-        _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
-        size = np.abs(np.append(mean + self.mu * _HERMITE[0], 0.0) - share * mean)
-        square = np.append(share * _HERMITE[1], 1.0 - share) * size * size
-        total = float(square.sum())
-        jump = float(square @ size) / total if total > 0.0 else 0.0
-        if not jump > 0.0:
-            return 0.0, 0.0
-        return jump, float(square @ np.square(size / jump - 1.0)) / total
-
-    def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:
-        """The closed form; the third is that of a mixture."""
-        log_moment, share, mean = (float(part[0]) for part in self._at(np.array([c])))
-        rest, square = 1.0 - share, self.mu * self.mu
-        third = share * rest * mean * ((rest - share) * mean * mean + 3.0 * square)
-        return Cumulants(log_moment, share * mean, share * (square + rest * mean * mean), third)
-
-    def log_ratio(self, c: float, z: Complexes) -> Complexes:
-        """log(1 + x) - z p K', x = p (e^D - 1), D = z K' + mu^2 z^2/2, in which what is linear cancels."""
-        _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
-        half: Complexes = 0.5 * (self.mu * z) ** 2
-        d = z * mean + half
-        bent = expm1_linear(d)
-        return np.asarray(share * (bent + half) + log1p_linear(share * (d + bent)))
-
-    def noise(self, c: float, z: Complexes) -> Floats:
-        """Return what the exponential and its exponent are rounded by, beside 1 + x."""
-        _, share, mean = (float(part[0]) for part in self._at(np.array([c])))
-        d = z * mean + 0.5 * (self.mu * z) ** 2
-        size = share * np.exp(d.real)
-        return np.asarray(ULPS * size * (1.0 + np.abs(d)) / np.abs(1.0 + share * np.expm1(d)))
-
-    def lean(self, c: float) -> float:
-        """A quarter, as of the Gaussian, or as little as e^D has not turned far by where it is large."""
-        _, _, mean = (float(part[0]) for part in self._at(np.array([c])))
-        return min(0.25, 0.4 * self.mu / (abs(mean) + 9.0 * self.mu))
-
-
-def prepare(
-    law: Summand, low: float, high: float, by_loss: bool = False, finer: bool = False
-) -> Moments:
+def prepare(law: Summand, low: float, high: float) -> Moments:
     """M of a law for real tilts in [low, high]. Raises `TooFine` where that is out of reach.
 
     >>> from .loss import gaussian
     >>> prepare(gaussian(0.5), 1.0, 4.0).cumulants(2.0).log_moment
     0.75
     """
-    if law.inner is not None:
-        return law.inner.prepare(low, high)
     if law.stacked is not None:
         return law.stacked.prepare()
-    mu, shared = law.gaussian, law.shared_gaussian
-    if shared is not None:
-        return SharedMoments(*shared)
-    return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high, by_loss, finer)
+    mu = law.gaussian
+    return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high)

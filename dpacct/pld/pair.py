@@ -46,8 +46,7 @@ from dpacct.citations import (
 from dpacct.errors import OutsideDomain, Unsupported
 from dpacct.vocabulary import Adjacency
 
-from .coin import thinned
-from .derived import backwards, mirrored, sampled
+from .derived import backwards, mirrored, sampled, thinned
 from .loss import LossDistribution
 from .moments import prepare
 from .nested import nested

@@ -324,13 +324,9 @@ def real(
     high: float,
     *,
     start: float = 1.0,
-    width: float = WIDTH,
-    enough: Callable[[], bool] = lambda: False,
+    accepted: Callable[[], float] = lambda: WIDTH,
 ) -> tuple[float | None, float | None]:
-    """(safe, unsafe) ends of a bracket of relative width `width`, looked for from `start`.
-
-    It is left wider where `enough` says that no more trials are to be made.
-    """
+    """(safe, unsafe) ends of a bracket of the relative width `accepted` at the time, from `start`."""
     at = cache(excess)
     x = min(max(start, low), high)
     # which way is safe: look a little further
@@ -349,7 +345,7 @@ def real(
         at,
         nearest,
         slope if slope > -math.inf else -1.0,
-        lambda a, b: math.inf if enough() else width,
+        lambda a, b: accepted(),
         axis=axis,
         low=low,
         high=high,

@@ -1,4 +1,4 @@
-"""The tilt of a question: a composition's cumulants at real tilts, its saddle, and what the line takes."""
+"""The tilt of a question: cumulants at real tilts, the saddle, and what the vertical through it takes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
-from .moments import Moments, Parts, Summand, SummedMoments, Tilted, prepare
-from .stable import Complexes, Floats, Number, TooFine, log_peak
+from .moments import Moments, Parts, Summand, prepare
+from .stable import Floats, Number, TooFine, log_peak
 
-_FAN = np.geomspace(0.1, 3.0, 21)
-_NEAR = np.array([0.95, 1.0, 1.05])
-_WARM = np.geomspace(0.7, 1.4, 9)
-_WIDE_FAN = np.geomspace(0.02, 3.0, 40)
-FEW = 2048  # nodes that the vertical may have and still be the first choice
+_FAN, _WARM = np.geomspace(0.1, 3.0, 21), np.geomspace(0.7, 1.4, 9)
+_FEW = 2048  # frequencies that a saddle's inner rule is made for at once
+MOST_NODES = 8192
+"""Frequencies of a line at most: where it would take more, the bracket is quicker."""
+TOLERANCE = 1e-14
+"""Relative error that aliases and the tail of a line may each have."""
 
-_PROBE, _FARTHER = 2.5 ** np.arange(1.5, 11.5), 2.5 ** np.arange(1.5, 13.5)
+_PROBE = 2.5 ** np.arange(1.5, 11.5)
 _SHIFTS = np.array([0.0] + 2 * [0.05, 0.11, 0.23, 0.45, 0.8, 1.1])
-_LEAST = 1e-13  # of the variance, that a node is part of where a line is rough
 _SIGNS = np.array([1.0] * 7 + [-1.0] * 6)
 
 
@@ -34,11 +34,6 @@ class Totals(Generic[Number]):
     mean: Number
     variance: Number
     third: float = 0.0
-
-    @property
-    def skewed(self) -> bool:
-        """Return whether rare large losses lead at this tilt: then a line has to be confirmed by another."""
-        return bool(self.third > 1.5 * self.variance**1.5)
 
     @cached_property
     def curvature(self) -> Number:
@@ -93,18 +88,9 @@ Gap = Callable[[Any], tuple[Any, Any]]  # of `Totals`: what is to be 0, and its 
 class Saddle:
     """Searches a tilt: many are read at once by a coarse rule, then one by a rule exact to rounding."""
 
-    def __init__(
-        self,
-        parts: Parts,
-        c: float,
-        warm: bool = False,
-        tolerance: float = 1e-14,
-        by_loss: bool = False,
-        finer: bool = False,
-    ) -> None:
-        """`warm`: c is where a similar question was answered. `tolerance`: of a line's step and end."""
-        self.parts, self.warm, self.tolerance = parts, warm, tolerance
-        self.by_loss, self.finer = by_loss, finer
+    def __init__(self, parts: Parts, c: float, warm: bool = False) -> None:
+        """`warm`: c is where a similar question was answered."""
+        self.parts, self.warm = parts, warm
         self.plan = VerticalSum(math.nan, math.nan, 0)
         if not warm:
             summed = [law for law, _ in parts if law.gaussian is None]
@@ -133,7 +119,7 @@ class Saddle:
 
     def ready(self, low: float, high: float) -> list[tuple[Moments, float]]:
         """The moments at tilts between these, and how often each counts."""
-        return [(prepare(law, low, high, self.by_loss, self.finer), n) for law, n in self.parts]
+        return [(prepare(law, low, high), n) for law, n in self.parts]
 
     def at(self, c: float, frequency: float = 0.0) -> Totals[float]:
         """The sums at one tilt, to rounding."""
@@ -158,16 +144,6 @@ class Saddle:
             variance = variance + n * parts[2]
         return Totals(cs, log_moment, mean, variance)
 
-    def coarsely(self, c: float, step: float, count: int) -> Complexes:
-        """About log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, .., by the coarse rules."""
-        total, t = np.zeros(count, complex), step * np.arange(count)
-        for moments, n in self.moments:
-            if isinstance(moments, SummedMoments):
-                total += n * Tilted(c, moments.coarse).turned(t, _LEAST)
-            else:
-                total += n * moments.turned(c, t)
-        return total
-
     # -- search ------------------------------------------------------------------------------
 
     def for_epsilon(self, eps: float, c: float) -> Totals[float]:
@@ -183,40 +159,11 @@ class Saddle:
         gap: Gap = lambda t: (t.saddle_epsilon - eps, t.c * t.curvature)  # noqa: E731
         return self._near(gap, self.start)[:2]
 
-    def near_log_delta(self, log_delta: float) -> tuple[float, float, float]:
-        """About the saddle whose own epsilon has this log delta, that epsilon, and the skewness there."""
-        gap: Gap = lambda t: (log_delta - t.peak, t.c**2 * t.curvature)  # noqa: E731
-        c = self._near(gap, self.start)[0]
-        total = self.rough(c * _NEAR)
-        below, variance, above = total.variance.tolist()
-        third = (above - below) / (c * (_NEAR[2] - _NEAR[0]))
-        return c, float(total.saddle_epsilon[1]), third / max(variance, 1e-300) ** 1.5
-
     def bound(self, eps: float) -> float:
         """Chernoff's bound of log delta at about the saddle, by the coarse rules."""
         if eps >= sum(n * law.range[1] for law, n in self.parts):
             return -math.inf
         return float(self.rough(np.array([self.near_epsilon(eps)[0]])).bound(eps)[0])
-
-    def estimate(self, c: float, eps: float) -> float:
-        """The estimate of log delta by the saddle point, which c is about; mostly a part in a thousand off.
-
-        With k2, k3, k4 the derivatives of log M(c) - c eps - log c - log(1 + c), to second order
-        (Daniels 1954): times 1 + k4/(8 k2^2) - 5 k3^2/(24 k2^3).
-        """
-        total = self.rough(c * _NEAR)
-        below, k2, above = total.curvature.tolist()
-        away = c * (_NEAR[2] - 1.0)
-        k3, k4 = (above - below) / (2.0 * away), (above - 2.0 * k2 + below) / away**2
-        fourth, third = k4 / (8.0 * k2 * k2), 5.0 * k3 * k3 / (24.0 * k2**3)
-        # the series is asymptotic: where its terms are large, its first one is the best
-        share = 1.0 / (1.0 + (max(abs(fourth), third) / 0.2) ** 4)
-        return float(total.log_delta(eps)[1]) + math.log1p(share * (fourth - third))
-
-    def least_epsilon(self, log_delta: float, fan: Floats = _WIDE_FAN) -> float:
-        """The least epsilon that Chernoff's bound at some tilts has for a log delta, by the coarse rules."""
-        total = self.rough(self.start * fan)
-        return float(np.fmin.reduce((total.bound(0.0) - log_delta) / total.c))
 
     def _solve(self, gap: Gap, c: float, eps: float | None) -> Totals[float]:
         guess, curvature, between = self._near(gap, min(c, self.start))
@@ -260,21 +207,13 @@ class Saddle:
                 c, cs, rising = c * (3.0 if up else 0.05), None, up
             else:
                 k = min(int((value <= 0.0).nonzero()[0][-1]), cs.size - 2)
-                c0, c1, f0, f1 = (
-                    float(cs[k]),
-                    float(cs[k + 1]),
-                    float(value[k]),
-                    float(value[k + 1]),
-                )
+                (c0, c1), (f0, f1) = cs[k : k + 2].tolist(), value[k : k + 2].tolist()
                 wide, gain = math.log(c1 / c0), f1 - f0
                 u = -f0 / gain
-                a, b = (
-                    gain / (wide * float(slope[k])) - 1.0,
-                    1.0 - gain / (wide * float(slope[k + 1])),
-                )
-                if (
-                    abs(a) < 1.0 and abs(b) < 1.0
-                ):  # Hermite's cubic for log c as a function of the gap
+                first, last = slope[k : k + 2].tolist()
+                a, b = gain / (wide * first) - 1.0, 1.0 - gain / (wide * last)
+                # Hermite's cubic for log c as a function of the gap
+                if abs(a) < 1.0 and abs(b) < 1.0:
                     u = min(max(u + u * (1.0 - u) * (a * (1.0 - u) + b * u), 0.0), 1.0)
                 curvature = float(total.curvature[k] ** (1.0 - u) * total.curvature[k + 1] ** u)
                 return c0 * math.exp(wide * u), curvature, (c0, c1)
@@ -309,8 +248,10 @@ class Saddle:
             if not _is_near(value, slope, c, about.curvature):
                 return None
         count = reach(self, about, step)
+        if count > MOST_NODES:
+            raise TooFine
         self.plan = VerticalSum(about.saddle_epsilon if eps is None else eps, step, count)
-        return self.at(c, step * count if count <= FEW else 0.0)
+        return self.at(c, step * count if count <= _FEW else 0.0)
 
 
 def _is_near(gap: float, slope: float, c: float, curvature: float) -> bool:
@@ -330,7 +271,7 @@ def aliasing(
     B(c+a)/(e^{2 pi a/h} - 1) from the right, and as much from the left (docs/theory/engine.md). Epsilon: that
     of which c is the saddle, unless stated. Beyond the rule's reach M would be too small: a stays within.
     """
-    need = 1.4 - math.log(saddle.tolerance)  # and what a sum of folded copies adds
+    need = 1.4 - math.log(TOLERANCE)  # and what a sum of folded copies adds
     unit = math.sqrt(2.0 * need / curvature)
     right, left = min(unit, 1.4 * c, (saddle.high - c) / 1.1), min(unit, 0.97 * c) / 1.1
     shifts = _SHIFTS.copy()
@@ -362,22 +303,18 @@ def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
     Atoms bring |M| back between these frequencies, up to their share of it: beside a law that has none
     they are granted that share throughout.
     """
-    stacked = any(law.stacked is not None for law, _ in saddle.parts)
-    sizes = [law.losses.size for law, _ in saddle.parts if not stacked]
-    beside = bool(sizes) and min(sizes) == 0 < max(sizes)
-    cheap = beside and all(law.gaussian is not None or not law.branches for law, _ in saddle.parts)
-    probe = _FARTHER if cheap else _PROBE
-    c, t = about.c, step * probe
+    beside = any(not law.losses.size for law, _ in saddle.parts)
+    c, t = about.c, step * _PROBE
     squares = (t / c) ** 2
     ratio = (1.0 + squares) * (1.0 + squares * (c / (1.0 + c)) ** 2) / np.maximum(squares, 1.0)
     level = -0.5 * np.log(ratio)
-    for k, (moments, n) in enumerate(saddle.moments):
+    for (law, _), (moments, n) in zip(saddle.parts, saddle.moments, strict=True):
         decay = moments.turned(c, t).real
-        if beside and sizes[k]:
-            decay = np.maximum(decay, atomic_share(saddle.parts[k][0], moments, c))
+        if beside and law.losses.size:
+            decay = np.maximum(decay, atomic_share(law, moments, c))
         level += n * decay
     fall = np.maximum(-level, 1e-9)
-    left = 0.1 * math.pi * saddle.tolerance / c
+    left = 0.1 * math.pi * TOLERANCE / c
     wanted = 0.5 * math.log(2.0 * math.pi * about.curvature) - math.log(left)
     far = (fall > wanted).nonzero()[0]
     if not far.size:
@@ -386,7 +323,7 @@ def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
     # as a power of t in between
     a, b = math.log(float(fall[k - 1]) / wanted), math.log(float(fall[k]) / wanted)
     share = min(1.0, max(0.0, -a / (b - a)))
-    return math.ceil(1.04 * float(probe[k - 1] * (probe[k] / probe[k - 1]) ** share)) + 2
+    return math.ceil(1.04 * float(_PROBE[k - 1] * (_PROBE[k] / _PROBE[k - 1]) ** share)) + 2
 
 
 # -- first guesses ------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .loss import LossDistribution
-from .moments import Cumulants, Unbent
+from .moments import Cumulants, Moments
 from .stable import (
     Complexes,
     Floats,
@@ -62,7 +62,6 @@ class Stack:
     lost: float = 0.0
     before: float = 0.0
     gaussian: float | None = None
-    inner: None = None
 
     @classmethod
     def of(cls, laws: Sequence[tuple[Floats, Floats, float]], count: Floats) -> Stack:
@@ -111,10 +110,6 @@ class Stack:
 
     def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
         """Raise `TooFine`: there is no closed form."""
-        raise TooFine
-
-    def truncated(self, log_tail: float) -> LossDistribution:
-        """No loss is so rare: raises `TooFine`."""
         raise TooFine
 
     def chosen(self, rows: npt.NDArray[np.intp]) -> Stack:
@@ -246,7 +241,7 @@ def _risen(p: Floats, log_p: Floats, u: Floats) -> Floats:
     return np.where(log_p > -np.inf, risen, 0.0)
 
 
-class StackMoments(Unbent):
+class StackMoments(Moments):
     """M of a stack."""
 
     def __init__(self, stack: Stack) -> None:

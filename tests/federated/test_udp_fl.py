@@ -36,7 +36,7 @@ def test_noise_that_meets_a_budget(client: Client) -> None:
     assert float(run.epsilon(delta="1e-5")) <= 1.0 + 1e-9
     assert float(client.run(200, less).epsilon(delta="1e-5")) > 1.0
     assert result.rounds == result.last_round == 100
-    assert float(result.epsilon) == pytest.approx(1.0, rel=1e-6)
+    assert float(result.epsilon) == pytest.approx(1.0, rel=1e-4)
     # the paper's rule is a sum of Renyi divergences with the classical conversion: it asks for more
     assert result.paper_noise is not None
     more = (
@@ -56,7 +56,7 @@ def test_algorithm_3_corrected_is_the_gaussian_rule() -> None:
     again = dp.calibrate(
         lambda s: dp.Gaussian(sigma=s) * 200, epsilon=1, delta="1e-5", method="rdp-mironov"
     )
-    assert float(again) == pytest.approx(sigma, rel=1e-6)
+    assert float(again) == pytest.approx(sigma, rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_a_coin_of_its_own_spends_less() -> None:
     assert float(result.noise) < 0.75 * float(full.noise)
     assert result.paper_noise == full.paper_noise  # the paper's rule gives no credit
     mu = math.sqrt(2.0) / float(result.noise)
-    assert theorem1_gaussian(mu, 0.3, 100, 1.0) == pytest.approx(1e-5, rel=1e-6)
+    assert theorem1_gaussian(mu, 0.3, 100, 1.0) == pytest.approx(1e-5, rel=1e-4)
     last = alone(Client(name="g", noise=60, client_rate="0.3", **BUDGET), rounds=10**6).last_round
     mu = math.sqrt(2.0) / 60
     spent = [theorem1_gaussian(mu, 0.3, rounds, 1.0) for rounds in (last, last + 1)]

@@ -167,7 +167,7 @@ def test_rates_near_one_tend_to_no_sampling(sigma: float, steps: int, delta: flo
             not_more(previous, near)
         previous = near
     assert previous is not None
-    assert previous.value == pytest.approx(bare.value, rel=1e-6, abs=1e-9)
+    assert previous.value == pytest.approx(bare.value, rel=1e-4, abs=1e-9)
 
 
 @law(share=0.3, b=powers(-1, 2), steps=st.just(1), delta=powers(-12, -0.6))
@@ -175,7 +175,7 @@ def test_laplace_rates_near_one_tend_to_no_sampling(b: float, steps: int, delta:
     bare = (dp.Laplace(b=b) * steps).epsilon(delta=delta)
     near = (dp.Poisson("0.999999999")(dp.Laplace(b=b)) * steps).epsilon(delta=delta)
     not_more(near, bare)
-    assert near.value == pytest.approx(bare.value, rel=1e-6, abs=1e-8)
+    assert near.value == pytest.approx(bare.value, rel=1e-4, abs=1e-8)
 
 
 @over(PAIRED)
@@ -337,11 +337,11 @@ MOST = {"sigma": (0.02, 1e6), "b": (0.02, 1e6), "epsilon": (1e-9, 500.0)}
 
 
 def within(calibrated: Answer, met: Answer, missed: Answer, target: float) -> None:
-    """The safe end meets the target; a value 1e-6 nearer to the edge does not."""
+    """The safe end meets the target; a value 1e-4 nearer to the edge does not."""
     assert met.upper is not None
     assert met.upper <= target * (1 + 1e-12), f"{calibrated} misses the target: {met}"
     assert missed.upper is not None
-    assert missed.upper > target, f"{calibrated} is more than 1e-6 below the target: {missed}"
+    assert missed.upper > target, f"{calibrated} is more than 1e-4 below the target: {missed}"
 
 
 @over(tuple(cell for cell in PAIRED if str(cell.kind) in ("gaussian", "laplace", "pure-dp")))
@@ -367,7 +367,7 @@ def test_calibrated_noise(
     if safe in MOST[name]:  # as little noise as allowed: nothing beyond to compare with
         assert ends(met)[1] <= delta * (1 + 1e-12)
         return
-    missed = plan.but(**{name: safe * (1 - way * 1e-6)}).delta(epsilon)
+    missed = plan.but(**{name: safe * (1 - way * 1e-4)}).delta(epsilon)
     within(calibrated, met, missed, delta)
     assert plan.but(**{name: safe}).epsilon(delta).value <= epsilon * (1 + 1e-8)
 
@@ -386,7 +386,7 @@ def test_calibrated_rate(sigma: float, steps: int, epsilon: float) -> None:
     met = plan(safe).delta(epsilon=epsilon)
     assert ends(met)[1] <= 1e-5 * (1 + 1e-12)
     if safe < 1:
-        missed = plan(min(1.0, safe * (1 + 1e-6))).delta(epsilon=epsilon)
+        missed = plan(min(1.0, safe * (1 + 1e-4))).delta(epsilon=epsilon)
         within(calibrated, met, missed, 1e-5)
 
 
@@ -417,7 +417,7 @@ def test_noise_multiplier_finds_the_noise_it_came_from(
     noise = dp.noise_multiplier(
         epsilon=spent.value, delta=1e-6, sample_rate=rate, steps=steps, sampling="poisson"
     )
-    assert noise == pytest.approx(multiplier, rel=1e-6)
+    assert noise == pytest.approx(multiplier, rel=1e-4)
 
 
 def test_an_unreachable_target_is_an_error() -> None:

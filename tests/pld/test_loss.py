@@ -143,7 +143,8 @@ def test_loss_is_analytic_where_it_says(law: LossDistribution) -> None:
     circle = np.exp(2j * math.pi * np.arange(64) / 64)
     for branch in law.branches:
         middle = 0.5 * (max(branch.low, -3.0) + min(branch.high, 3.0))
-        around = branch.at(middle + 0.5 * branch.height * circle)
+        height = min(branch.smooth, 1.35 / branch.steep)
+        around = branch.at(middle + 0.5 * (0.2 if branch.curve else height) * circle)
         centre = branch.at(np.array([middle]))
         for ring, value in zip(around, centre, strict=True):
             assert abs(complex(np.mean(ring)) - float(value[0])) < 1e-12 * (1.0 + abs(value[0]))
@@ -326,20 +327,6 @@ def test_the_inverse_of_a_mixture_ends_at_the_rounding_of_its_logs() -> None:
         before = stable.unblended_loss(terms, losses)
     np.testing.assert_allclose(stable.blended_loss(terms, before), losses, atol=2e-15)
     assert meter.spent < 0.1
-
-
-@pytest.mark.parametrize(
-    "name", ["gaussian-0.3-remove", "gaussian-1.0-remove", "laplace-0.3-exchange"]
-)
-def test_truncation_dominates_and_is_as_near_as_it_says(name: str) -> None:
-    law, tail = LAWS[name], math.log(1e-6)
-    cut = law.truncated(tail)
-    assert law.infinite <= cut.infinite <= law.infinite + 1e-6
-    assert mass(cut) == pytest.approx(1.0, abs=1e-13)
-    for eps in (0.0, 0.1, 0.5, 1.0):
-        whole = float(law.profile(np.array([eps]))[0][0]) + law.infinite
-        below = float(cut.profile(np.array([eps]))[0][0]) + cut.infinite
-        assert whole - 1e-15 <= below <= whole + 1e-6
 
 
 def test_rates_of_a_chain_stay_exact() -> None:

@@ -40,7 +40,7 @@ _START = 10.0
 _MET = 1.0
 
 # a bracket of log delta that lies away from the target may be this share of the distance wide
-_DISTANT = 0.02
+_DISTANT, _OF_A_PARAMETER = 0.02, 2e-5
 
 Line = SmoothedContour | OneStep
 
@@ -378,6 +378,9 @@ class DirectionSearch:
     ) -> tuple[float, float, tuple[Line, Line] | None]:
         """The bracket of log delta at epsilon, and its last contours."""
         self._restart()
+        if not math.isnan(_TARGET.get()):
+            # a parameter moves log delta by about score^2 = -2 log delta of its own relative change
+            width = max(width, _OF_A_PARAMETER * -2.0 * _TARGET.get())
         most = float(self.chernoff(np.array([epsilon]))[0])
         low, high = -math.inf, most
         if epsilon >= self.largest:
