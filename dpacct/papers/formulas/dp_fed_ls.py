@@ -12,7 +12,8 @@ import dpacct as dp
 from dpacct.papers.formulas import mironov2017
 from dpacct.papers.page import Ends, ends
 from dpacct.plan import sampled_renyi
-from dpacct.plan.smallest_noise import POISSON, UNIFORM
+from dpacct.plan.smallest_noise import POISSON, UNIFORM, Guarantee
+from dpacct.pld.roots import decreasing
 
 # Proposition 1
 Eigen: TypeAlias = list[tuple[float, list[float]]]
@@ -214,14 +215,25 @@ def _poisson(multiplier: float, tau: float, steps: int) -> dp.Node:
     return dp.Poisson(tau)(dp.Gaussian(noise_multiplier=multiplier, clip=1)) * steps
 
 
+def _read(theorem: Guarantee, multiplier: float, tau: float, steps: int, delta: float) -> float:
+    """The epsilon for which the theorem asks for this noise multiplier, 2 sqrt(x)."""
+    log_inverse = -math.log(delta)
+    least = theorem.least_epsilon(log_inverse, tau, steps) * (1.0 + 1e-9)
+
+    def wanted(epsilon: float) -> Ends:
+        return math.log(theorem.best(epsilon, log_inverse, tau, steps)), math.nan
+
+    return decreasing(wanted, 2.0 * math.log(0.5 * multiplier), least, 4.0 * least)
+
+
 def uniform_noise(nu: float, tau: float, clip: float, steps: int, delta: float) -> float:
     """Theorem 1, read for epsilon."""
-    return _uniform(nu / clip, tau, steps).epsilon(delta=delta, method="dp_fed_ls.theorem1").value
+    return _read(UNIFORM, nu / clip, tau, steps, delta)
 
 
 def poisson_noise(nu: float, tau: float, clip: float, steps: int, delta: float) -> float:
     """Theorem 2, read for epsilon."""
-    return _poisson(nu / clip, tau, steps).epsilon(delta=delta, method="dp_fed_ls.theorem2").value
+    return _read(POISSON, nu / clip, tau, steps, delta)
 
 
 def uniform_truth(multiplier: float, tau: float, steps: int, delta: float) -> Ends:
