@@ -7,7 +7,6 @@ cannot be exact, and the profile delta(eps) = sup_a 1 - f(a) - e^eps a above it.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,7 @@ class TradeOff(Displayed, ABC):
 
     `side` is two-sided where its values are the function itself to rounding, and lower where they
     are a lower bound of it (the safe side: what they promise is true). Made by `gaussian`,
-    `approximate`, `pure`, `points`, `numeric`, `from_profile`, `from_rdp`, and `of` a plan. As a
+    `approximate`, `pure`, `points`, `from_profile`, `from_rdp`, and `of` a plan. As a
     guarantee it holds for both orders of two neighbours; where f is not its own inverse, the engine
     therefore composes the larger of f and its inverse.
 
@@ -125,19 +124,6 @@ class TradeOff(Displayed, ABC):
         from dpacct.plan.tradeoff_forms import through
 
         return through(points)
-
-    @staticmethod
-    def numeric(function: Callable[[float], float], *, convex: bool = True) -> TradeOff:
-        """A function of your own; not `convex`: its double conjugate, from below.
-
-        Raises `InvalidArgument` for what is not a falling function below 1 - alpha (and convex).
-
-        >>> TradeOff.numeric(lambda alpha: (1 - alpha) ** 2)(0.5)
-        0.25
-        """
-        from dpacct.plan import tradeoff_forms as forms
-
-        return forms.numeric(function) if convex else forms.conjugated_twice(function)
 
     @staticmethod
     def from_profile(profile: Callable[[float], float] | Sequence[tuple[float, float]]) -> TradeOff:
@@ -286,109 +272,6 @@ class TradeOff(Displayed, ABC):
         0.3612
         """
         return TradeOff.of(self.node() * STEPS.check("times", times))
-
-    def maximum(self, other: TradeOff) -> TradeOff:
-        """max(f, g): both guarantees hold of one release.
-
-        Raises `InvalidArgument`.
-
-        >>> round(TradeOff.gaussian(1).maximum(TradeOff.pure(0))(0.05), 4)
-        0.95
-        """
-        from dpacct.plan.tradeoff_forms import Larger
-
-        return Larger(self, _checked(other))
-
-    def minimum(self, other: TradeOff) -> TradeOff:
-        """min(f, g)**: one of the two holds, and it is not known which: the larger profile.
-
-        Raises `InvalidArgument`.
-
-        >>> round(TradeOff.gaussian(1).minimum(TradeOff.pure(0))(0.05), 4)
-        0.7405
-        """
-        import numpy as np
-
-        return self._beside(other, np.maximum)
-
-    def mixed(self, other: TradeOff, weight: Number) -> TradeOff:
-        """f with probability `weight`, else g, and one sees which: profiles average.
-
-        Raises `InvalidArgument` for a weight outside [0, 1].
-
-        >>> round(TradeOff.gaussian(1).mixed(TradeOff.perfect(), 0.5).profile(0.0), 4)
-        0.1915
-        """
-        share = float(SHARE.check("weight", weight))
-        return self._beside(other, lambda left, right: share * left + (1.0 - share) * right)
-
-    def _beside(self, other: TradeOff, combined: Callable[[Floats, Floats], Floats]) -> TradeOff:
-        from dpacct.plan.tradeoff_forms import Combined
-
-        _checked(other)
-        return Combined(
-            lambda epsilons: combined(self._profile(epsilons), other._profile(epsilons)),
-            max(self._largest(), other._largest()),
-        )
-
-    def diluted(self, share: Number) -> TradeOff:
-        """f with probability `share`, else nothing happens at all.
-
-        Raises `InvalidArgument` for a share outside [0, 1].
-
-        >>> round(TradeOff.gaussian(1).diluted(0.5).profile(0.0), 4)
-        0.1915
-        """
-        return self.mixed(TradeOff.perfect(), share)
-
-    def capped(self, advantage: Number) -> TradeOff:
-        """max(f, 1 - a - advantage): no test gains more than that much.
-
-        With advantage = p^2 this is Lemma 3.8 of Zheng et al. (Federated f-DP, AISTATS 2021); what is
-        exact there is `diluted(p^2)`, which lies above. Raises `InvalidArgument` for an advantage
-        outside [0, 1].
-
-        >>> TradeOff.pure(5).capped(0.1)(0.5)
-        0.4
-        """
-        return self.maximum(TradeOff.approximate(0, SHARE.check("advantage", advantage)))
-
-    def sampled(self, rate: Number) -> TradeOff:
-        """C_rate(f) = min(f_rate, its inverse)**, f_rate = rate f + (1 - rate) Id (f symmetric).
-
-        A subset of fixed size under replace-one, or a Poisson sample both ways. Raises
-        `InvalidArgument` for a rate outside [0, 1].
-
-        >>> round(TradeOff.gaussian(1).sampled(0.5).profile(0.0), 4)
-        0.1915
-        """
-        import numpy as np
-
-        from dpacct.plan.tradeoff_forms import Combined
-
-        share = float(SHARE.check("rate", rate))
-
-        def above(epsilons: Floats) -> Floats:
-            # delta = rate delta_f(eps'), e^{eps'} = (e^eps - 1 + rate)/rate
-            inner = np.expm1(np.minimum(epsilons, 700.0)) / share if share else 0.0 * epsilons
-            return share * self._profile(np.log1p(inner))
-
-        return Combined(above, math.log1p(share * math.expm1(min(self._largest(), 700.0))))
-
-    def group(self, size: int) -> TradeOff:
-        """1 - (1 - f) o ... o (1 - f), `size` times: for so many units at once (Theorem 2.14).
-
-        Raises `InvalidArgument`.
-
-        >>> round(TradeOff.gaussian(1).group(2)(0.05), 4)  # as of one with mu = 2
-        0.3612
-        """
-        return self._grouped(STEPS.check("size", size))
-
-    def _grouped(self, size: int) -> TradeOff:
-        from dpacct.plan.tradeoff_forms import grouped
-
-        return grouped(self, size)
 
 
 def _checked(other: object) -> TradeOff:

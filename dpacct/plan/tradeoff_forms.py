@@ -1,13 +1,9 @@
-"""The trade-off functions that others are made of, and those that are made of others.
-
-Each is a lower bound as far as its parts are.
-"""
+"""The trade-off functions: Gaussian, polygons, and that of a plan; and the Gaussian one below another."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +12,9 @@ from dpacct.answer import Answer
 from dpacct.citations import GDP, REGRET
 from dpacct.declare.domain import EPSILON, POSITIVE, Real
 from dpacct.declare.number import Number
-from dpacct.errors import InvalidArgument, Unsupported
-from dpacct.mechanisms.custom import Custom, called, pairs_of_numbers
+from dpacct.errors import Unsupported
+from dpacct.mechanisms.custom import Custom, pairs_of_numbers
 from dpacct.mechanisms.laws import knots
-from dpacct.plan.curve import curve
 from dpacct.plan.tradeoff import SHARE, TradeOff, mirrored
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.roots import first_miss, halved
@@ -35,22 +30,6 @@ if TYPE_CHECKING:
 
 # relative, of an upper end of delta that supports a curve
 _TOLERANCE = 1e-6
-# what rounding may add to a probability near 1
-ROUNDING = 1e-15
-_GRID = np.unique(
-    np.concatenate(
-        (
-            [0.0],
-            np.geomspace(1e-13, 0.1, 400),
-            np.linspace(0.1, 0.9, 600),
-            1.0 - np.geomspace(1e-13, 0.1, 400),
-            [1.0],
-        )
-    )
-)
-# log growth at which profiles are compared where their corners are not known
-_FARTHEST = 700.0
-_EPSILONS = np.concatenate(([0.0], np.geomspace(1e-5, 60.0, 900)))
 
 
 class GaussianTradeOff(TradeOff):
@@ -81,9 +60,6 @@ class GaussianTradeOff(TradeOff):
         from dpacct.mechanisms.gaussian import Gaussian
 
         return Gaussian(sigma=1 / self.mu)
-
-    def _grouped(self, size: int) -> TradeOff:
-        return GaussianTradeOff(self.mu * size)
 
     def heading_shown(self) -> str:
         """Return the call that makes it."""
@@ -157,157 +133,6 @@ def through(points: Sequence[tuple[float, float]], *, side: Side = Side.TWO_SIDE
     whole = [*rows, (0.0, 1.0)] if rows[0][0] > 0.0 else rows
     alphas, betas = zip(*sorted(whole), strict=True)
     return PolygonTradeOff(knots.through(alphas, betas), lambda: custom, side=side)
-
-
-def conjugated_twice(function: Callable[[float], float]) -> TradeOff:
-    """f** of a falling function, from below: between two points f is at least its value at the right."""
-    values = [min(called(function, a, "tradeoff"), 1.0 - a) for a in _GRID.tolist()]
-    for a, before, after in zip(_GRID[1:].tolist(), values, values[1:], strict=False):
-        if not 0.0 <= after <= before + ROUNDING:
-            message = "tradeoff must fall from at most 1 to 0 and never rise, got "
-            raise InvalidArgument(
-                f"{message}{after!r} at {a:g} after {before!r}", argument="tradeoff"
-            )
-    return through([*zip(_GRID[:-1].tolist(), values[1:], strict=True)], side=Side.LOWER)
-
-
-class ReadTradeOff(TradeOff):
-    """A convex function that can be read anywhere; its profile is that of a polygon below it.
-
-    `node`: a plan of one release, by that polygon. `largest`: see `TradeOff._largest`; None: the polygon's.
-    """
-
-    def __init__(
-        self,
-        read: Read,
-        node: Callable[[knots.Polygon], Node],
-        *,
-        side: Side,
-        largest: float | None = None,
-    ) -> None:
-        self._read, self._node, self.side, self._stated = read, node, side, largest
-
-    def _values(self, alpha: Floats) -> Floats:
-        return self._read(alpha)
-
-    @cached_property
-    def polygon(self) -> knots.Polygon:
-        """A polygon below the function."""
-        values = np.clip(self._values(_GRID), 0.0, 1.0 - _GRID)
-        return knots.below(_GRID.tolist(), values.tolist())
-
-    def _profile(self, epsilons: Floats) -> Floats:
-        return np.asarray(self.polygon.profile(epsilons)) + ROUNDING
-
-    def _largest(self) -> float:
-        return steepest(self.polygon) if self._stated is None else self._stated
-
-    def node(self) -> Node:
-        """See `TradeOff.node`."""
-        return self._node(self.polygon)
-
-
-def numeric(function: Callable[[float], float]) -> TradeOff:
-    """A function of the user's, checked to be a trade-off function where it is read."""
-    custom = Custom(tradeoff=function)
-    return ReadTradeOff(
-        lambda alpha: np.array([called(function, a, "tradeoff") for a in alpha.tolist()]),
-        lambda _: custom,
-        side=Side.TWO_SIDED,
-    )
-
-
-def grouped(curve: TradeOff, size: int) -> TradeOff:
-    """1 - (1 - f) composed with itself."""
-
-    def read(alpha: Floats) -> Floats:
-        power = alpha
-        for _ in range(size):
-            power = 1.0 - np.clip(curve._values(power), 0.0, 1.0 - power)
-            if bool((power >= 1.0).all()):
-                break
-        return 1.0 - power
-
-    return ReadTradeOff(
-        read,
-        lambda polygon: Custom(tradeoff=list(polygon.corners)),
-        side=curve.side,
-        largest=size * curve._largest(),
-    )
-
-
-# -- by profiles ----------------------------------------------------------------------------------
-
-
-def _by_points(function: TradeOff) -> Node:
-    """A plan of one release: the chords between points lie above a convex profile, the safe side."""
-    deltas = np.clip(function._profile(_EPSILONS), 0.0, 1.0)
-    return Custom(profile=[*zip(_EPSILONS.tolist(), deltas.tolist(), strict=True)])
-
-
-class Combined(TradeOff):
-    """The trade-off of combined functions: their profile `above` at epsilons >= 0, zero from `largest` on."""
-
-    def __init__(self, above: Read, largest: float) -> None:
-        self._above, self._end = above, largest
-
-    def _values(self, alpha: Floats) -> Floats:
-        """The upper edge of the lines that delta gives."""
-
-        def log_profile(epsilons: Floats) -> Floats:
-            with np.errstate(divide="ignore"):
-                return np.asarray(np.log(self._above(epsilons)))
-
-        kept = 1.0 - float(self._above(np.array([_FARTHEST]))[0])
-        return curve(
-            log_profile, alpha, finite_mass=kept, scale=1.0, kinked=False, largest=[self._end]
-        )
-
-    def _profile(self, epsilons: Floats) -> Floats:
-        return mirrored(self._above, epsilons)
-
-    def _largest(self) -> float:
-        return self._end
-
-    def node(self) -> Node:
-        """See `TradeOff.node`."""
-        return _by_points(self)
-
-
-class Larger(TradeOff):
-    """max(f, g): the hull of the lesser profile."""
-
-    def __init__(self, first: TradeOff, second: TradeOff) -> None:
-        self.first, self.second = first, second
-        self.side = first.side.meet(second.side)
-
-    def _values(self, alpha: Floats) -> Floats:
-        return np.maximum(self.first._values(alpha), self.second._values(alpha))
-
-    def _largest(self) -> float:
-        return min(self.first._largest(), self.second._largest())
-
-    def _lesser(self, epsilons: Floats) -> Floats:
-        return np.minimum(self.first._profile(epsilons), self.second._profile(epsilons))
-
-    @cached_property
-    def _hull(self) -> tuple[Floats, Floats]:
-        """(e^eps, delta): the hull of the lesser profile at many epsilons, both ways."""
-        epsilons = np.concatenate((-_EPSILONS[:0:-1], _EPSILONS))
-        lesser = self._lesser(epsilons).tolist()
-        x, y = zip(
-            *knots.hull([(0.0, 1.0), *zip(np.exp(epsilons).tolist(), lesser, strict=True)]),
-            strict=True,
-        )
-        return np.array(x), np.array(y)
-
-    def _profile(self, epsilons: Floats) -> Floats:
-        hull = np.interp(np.exp(np.minimum(epsilons, 700.0)), *self._hull)
-        return np.minimum(hull, self._lesser(epsilons)) * (1.0 + 1e-14)
-
-    def node(self) -> Node:
-        """See `TradeOff.node`."""
-        return _by_points(self)
 
 
 class PlanTradeOff(TradeOff):

@@ -53,8 +53,6 @@ OBJECTS: dict[str, tuple[Callable[[Path], object], str]] = {
     "filter": (lambda _: spent_filter(), "epsilon 2 at delta 1e-6"),
     "Opacus' accountant": (lambda _: accountant(), "1 step"),
     "curve of a plan": (lambda _: dp.TradeOff.of(RUN), "TradeOff.of("),
-    "curve of a function": (lambda _: dp.TradeOff.numeric(lambda a: (1 - a) ** 2), "0.81"),
-    "larger of two curves": (lambda _: dp.TradeOff.gaussian(1).maximum(dp.TradeOff.pure(1)), "f("),
     "certificate": (lambda _: dp.certificate(RUN, delta="1e-5"), "1.5153619"),
     "audit": (lambda _: audit(), "epsilon at least"),
     "cost of votes": (lambda _: dp.GNMax(sigma=5).cost(VOTES, delta="1e-5"), "2 queries"),

@@ -65,12 +65,10 @@ def divergence(corners: Corners, order: float) -> float:
 
 
 @given(corners=polygons())
-def test_values_profile_and_group(corners: Corners) -> None:
+def test_values_and_profile(corners: Corners) -> None:
     f = dp.TradeOff.points(corners)
     assert np.allclose(f(ALPHAS), value(corners, ALPHAS), rtol=0, atol=1e-12)
     assert np.allclose(f.profile(EPSILONS), profile(corners, EPSILONS), rtol=0, atol=1e-12)
-    two = value(corners, np.clip(1 - value(corners, ALPHAS), 0, 1))
-    assert np.allclose(f.group(2)(ALPHAS), two, rtol=0, atol=1e-9)
 
 
 @settings(max_examples=15)
@@ -83,23 +81,6 @@ def test_the_engine_takes_the_better_of_both_orders(corners: Corners) -> None:
     for order in (1.5, 4.0):
         most = min(divergence(corners, order), divergence(inverse(corners), order))
         assert f.rdp(order) <= most * (1 + 1e-9) + 1e-12
-
-
-@given(first=polygons(), second=polygons(), weight=st.floats(0.01, 0.99))
-def test_combinations(first: Corners, second: Corners, weight: float) -> None:
-    f, g = dp.TradeOff.points(first), dp.TradeOff.points(second)
-    larger = np.maximum(value(first, ALPHAS), value(second, ALPHAS))
-    assert np.allclose(f.maximum(g)(ALPHAS), larger, rtol=0, atol=1e-12)
-    # the profile of the larger: every alpha is below it, and it is no more than either's
-    fine = np.linspace(0, 1, 2001)
-    lines = 1 - np.maximum(value(first, fine), value(second, fine))
-    result = f.maximum(g).profile(EPSILONS)
-    both = np.array([profile(first, EPSILONS), profile(second, EPSILONS)])
-    assert (result >= (lines - np.multiply.outer(np.exp(EPSILONS), fine)).max(axis=1) - 1e-12).all()
-    assert (result <= both.min(axis=0) + 1e-12).all()
-    assert np.allclose(f.minimum(g).profile(EPSILONS), both.max(axis=0), rtol=0, atol=1e-12)
-    mixed = weight * both[0] + (1 - weight) * both[1]
-    assert np.allclose(f.mixed(g, weight).profile(EPSILONS), mixed, rtol=0, atol=1e-12)
 
 
 @settings(max_examples=12)
