@@ -111,33 +111,26 @@ def words(heading: str, *parameters: Parameter[Any]) -> OptionGroup:
 PROTECTED = words("What is protected", *Meaning.parameters.values())
 EPSILON = option("--eps --epsilon epsilon E", MEANS["epsilon"])
 DELTA = option("--delta D", MEANS["delta"])
+PURE_DELTA = option("--delta D", "delta of the guarantee, below 1; 0 for pure differential privacy")
 QUIET = switch("-q --quiet", "print only the safe end of the answer, for scripts")
 DETAILS = switch("--details", "also the interval, the method, the sources and the assumptions")
 TARGET = group("Target", EPSILON, DELTA)
 METHOD = option(
     "--method NAME",
-    f"how to compute it: {', '.join(METHODS.choices)}; auto proves the answer where that is cheap, and"
-    " otherwise takes the strongest method",
+    f"{', '.join(METHODS.choices)}; auto proves where that is cheap, else takes the strongest",
     default="auto",
 )
 ANSWERING = group(
     "Output",
     METHOD,
-    option(
-        "--effort S",
-        "estimated CPU seconds that a proof may cost; above it auto takes the fast method",
-        default=str(EFFORT),
-    ),
+    option("--effort S", "estimated CPU seconds that a proof may cost", default=str(EFFORT)),
     QUIET,
     DETAILS,
 )
 PROOF = group(
     "Output",
     option("--digits N", f"prove this many digits; default {DIGITS}"),
-    option(
-        "--certificate FILE",
-        "prove the answer and write the proof as JSON; dpacct verify checks it",
-    ),
+    option("--certificate FILE", "prove the answer and write the proof, for dpacct verify"),
 )
 SAVE = option("--save FILE", "write the plan as a file, for compose and report")
 PROVING = group("Output", *PROOF.options, SAVE)

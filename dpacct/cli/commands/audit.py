@@ -22,28 +22,16 @@ if TYPE_CHECKING:
         "Audit",
         argument("SCORES"),
         option("--against PLAN", "a plan file: its epsilon and its trade-off curve are compared"),
-        option(
-            "--delta D", "delta at which epsilon is bounded; default: the plan file's, else 1e-5"
-        ),
+        option("--delta D", "where epsilon is bounded; default: the plan file's, else 1e-5"),
         option("--confidence C", "joint confidence of all confidence bounds", default="0.95"),
         option(
             "--design",
-            "one-run: canaries of a single run, each included by its own fair coin; two-worlds:"
-            " scores of independent runs",
+            "one-run: canaries of one run, each in by a fair coin; two-worlds: independent runs",
             choices=("one-run", "two-worlds"),
             default="one-run",
         ),
-        option(
-            "--thresholds HOW",
-            "ranks: fixed by --share; or numbers separated by commas, fixed beforehand",
-            default="ranks",
-        ),
-        option(
-            "--share shares A",
-            "share of one kind's scores beyond a threshold, or of one run's canaries to guess; chosen"
-            " without looking at the scores; may be given several times",
-            multiple=True,
-        ),
+        option("--thresholds HOW", "ranks (see --share), or numbers: 0.5,1", default="ranks"),
+        option("--share shares A", "share beyond a threshold, or to guess; several", multiple=True),
         option("--score NAME", "column with the scores", default="score"),
         option("--included NAME", "column with the coins", default="included"),
         declared(Meaning.adjacency),
@@ -51,9 +39,7 @@ if TYPE_CHECKING:
     group(
         "Output",
         option(
-            "--output --save -o output FILE",
-            "also a picture of the error rates beside what is proven: .png, .svg, .pdf, or .csv,"
-            " .json",
+            "--output --save -o output FILE", "also a picture of the error rates, or .csv, .json"
         ),
     ),
     examples=(

@@ -42,20 +42,15 @@ class CheckResult(NamedTuple):
         argument("PLAN"),
         option("--max-eps --max-epsilon most E", "the largest epsilon that is allowed"),
         option(
-            "--max-delta allowed D",
-            "the largest delta; also where epsilon is asked, if the plan says no delta",
+            "--max-delta allowed D", "the largest delta, where epsilon is asked for want of another"
         ),
         option("--delta D", "delta of the guarantee, in place of the plan's"),
     ),
     group(
         "Drift",
+        option("--ledger FILE", "of the run: it must count no more, and have found nothing wrong"),
         option(
-            "--ledger FILE",
-            "of the run: it must count no more than the plan, and have found nothing wrong",
-        ),
-        option(
-            "--against FILE",
-            "the JSON of a report or an answer: its plan and its guarantee must be this plan's",
+            "--against FILE", "the JSON of a report or an answer, which must be about this plan"
         ),
     ),
     PROTECTED,

@@ -35,19 +35,12 @@ POINTS = Integer(2, 100_000)
         option("--points N", "how many", default="101"),
         option("--from start X", "where the axis begins"),
         option("--to stop X", "where the axis ends"),
-        option(
-            "--method methods NAME",
-            "of a profile, as often as you like, one curve for each; default auto",
-            multiple=True,
-        ),
+        option("--method methods NAME", "of a profile; several; default auto", multiple=True),
         option("--delta D", "the one that the title speaks of", default="1e-5"),
     ),
     group(
         "Output",
-        option(
-            "--output -o FILE",
-            "write to a file instead of stdout: .png, .svg or .pdf for a picture, .csv or .json",
-        ),
+        option("--output -o FILE", "write to a file: .png, .svg, .pdf, .csv or .json"),
         switch("--csv", "CSV also on a terminal, which gets a picture otherwise"),
         switch("--text", "the terminal's picture also into a pipe"),
     ),

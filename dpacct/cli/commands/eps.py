@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dpacct.cli.command import ANSWERING, PROVING, CommandLine, command, group, option, plan
+from dpacct.cli.command import ANSWERING, PROVING, PURE_DELTA, CommandLine, command, group, plan
 
 if TYPE_CHECKING:
     from dpacct.cli.output import Result
@@ -13,15 +13,11 @@ if TYPE_CHECKING:
 @command(
     "eps",
     plan(),
-    group(
-        "Target",
-        option("--delta D", "delta of the guarantee, below 1; 0 for pure differential privacy"),
-    ),
+    group("Target", PURE_DELTA),
     ANSWERING,
     PROVING,
     examples=(
         "eps --noise-multiplier 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
-        "eps --noise-multiplier 0.8 --batch-size 256 --dataset-size 60000 --epochs 60 --delta 1e-6",
         "eps --noise-multiplier 3 --rate 0.2 --rounds 100 --delta 975^-1.1 --unit client",
         "eps --noise-multiplier 2 --sampling uniform --rate 0.05 --steps 200 --delta 1e-6 --json",
         "eps --b 10 --steps 30 --delta 1e-6",

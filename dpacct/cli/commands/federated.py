@@ -41,10 +41,7 @@ if TYPE_CHECKING:
     group(
         "Plan",
         argument("[PLAN]"),
-        option(
-            "--algorithm NAME",
-            f"{', '.join(plans.kinds())}, udp-fl; prifedsync unless given; udp-fl needs a plan file",
-        ),
+        option("--algorithm NAME", f"{', '.join(plans.kinds())}, or udp-fl with a plan file"),
     ),
     TARGET,
     group(

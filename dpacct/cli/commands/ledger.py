@@ -44,8 +44,7 @@ _ONLY |= {"epsilon": "init", "delta": "init"}
         EPSILON,
         DELTA,
         option(
-            "--plan FILE",
-            "of a new ledger: the plan that its releases are drawn from, fixed in advance",
+            "--plan FILE", "of a new ledger: what its releases are drawn from, fixed in advance"
         ),
         option("--label L", "for spend: what the release is, for the log"),
         option("--head HASH", "for check: a head noted earlier, which the file must still hold"),

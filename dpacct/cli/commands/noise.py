@@ -37,12 +37,7 @@ FRAMEWORKS = Word("opacus", "flower", "torch")
     TARGET,
     group(
         "Target",
-        option(
-            "--paste",
-            "also print lines to paste into a training script of that framework; with --quiet"
-            " nothing else",
-            choices=FRAMEWORKS.choices,
-        ),
+        option("--paste", "also lines to paste into a training script", choices=FRAMEWORKS.choices),
     ),
     ANSWERING,
     PROVING,
@@ -50,10 +45,8 @@ FRAMEWORKS = Word("opacus", "flower", "torch")
         "noise --eps 7 --delta 1e-5 --rate 0.01 --steps 1000",
         "noise --eps 8 --delta 1e-5 --batch-size 256 --dataset-size 50000 --epochs 20 --paste opacus",
         "noise --eps 7 --delta 1000^-1.1 --rate 0.01 --steps 1000 --clip 0.5",
-        "noise --eps 2 --delta 1e-6 --batch-size 256 --dataset-size 60000 --epochs 60 --json",
         "noise --eps 4 --delta 1e-5 --sampling uniform --rate 0.05 --rounds 200 --unit client",
         "noise --eps 1 --delta 1e-6 --mechanism laplace --steps 10",
-        "noise --eps 1 --delta 1e-5 --quiet",
     ),
 )
 def main(line: CommandLine) -> Result:

@@ -41,12 +41,7 @@ _TOP = 5  # queries that are shown
     group(
         "Noise",
         argument("VOTES"),
-        option(
-            "--mechanism NAME",
-            "the noise on each count: gaussian (GNMax) or laplace (LNMax)",
-            default="gaussian",
-            choices=[*KINDS],
-        ),
+        option("--mechanism", "GNMax or LNMax", default="gaussian", choices=[*KINDS]),
     ),
     words("Noise", GNMax.sigma, LNMax.b),
     words("Screening", GNMax.threshold, GNMax.threshold_sigma),
@@ -55,9 +50,7 @@ _TOP = 5  # queries that are shown
     group(
         "Output",
         option("--per-query FILE", "write the cost of each query as CSV"),
-        switch(
-            "--exact/--no-exact", "also compute the exact cost of the released labels", default=True
-        ),
+        switch("--exact/--no-exact", "also the exact cost of the released labels", default=True),
         QUIET,
     ),
     examples=(

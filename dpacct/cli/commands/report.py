@@ -66,20 +66,13 @@ _MISSING = {
     ),
     group(
         "Evidence",
-        option(
-            "--ledger FILE", "a ledger of the run: its checks become evidence, held or violated"
-        ),
-        option(
-            "--certificate FILE", "prove epsilon, and write the proof; dpacct verify FILE checks it"
-        ),
+        option("--ledger FILE", "a ledger of the run, whose checks become evidence"),
+        option("--certificate FILE", "prove epsilon, and write the proof for dpacct verify"),
     ),
     group(
         "Output",
-        option(
-            "--output -o FILE",
-            f"write to a file; the suffix chooses the format ({' '.join(SUFFIXES)})",
-        ),
-        option("--format NAME", f"{', '.join(FORMATS)}; default: by the file's suffix, else text"),
+        option("--output -o FILE", f"write to a file, by its suffix: {' '.join(SUFFIXES)}"),
+        option("--format NAME", f"{', '.join(FORMATS)}; default: by the suffix, else text"),
         METHOD,
         QUIET,
     ),

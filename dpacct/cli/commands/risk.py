@@ -17,19 +17,9 @@ CHANCE = Real(0, 1)
     plan(),
     group(
         "Attack",
-        option(
-            "--fpr A",
-            "false positive rate of the attack; may be given several times; default 0.1, 0.01 and"
-            " 0.001",
-            multiple=True,
-        ),
-        option(
-            "--prior P", "probability that a record is a member, before the attack", default="0.5"
-        ),
-        option(
-            "--baseline K",
-            "also bound a reconstruction that succeeds with this probability without the release",
-        ),
+        option("--fpr A", "false positive rate; several; default 0.1, 0.01, 0.001", multiple=True),
+        option("--prior P", "how likely a record is a member, before the attack", default="0.5"),
+        option("--baseline K", "a reconstruction's success without the release; bounds it with it"),
     ),
     group("Output", switch("-q --quiet", "print the accuracy alone, in full, for scripts")),
     examples=(

@@ -20,11 +20,7 @@ HEADER = ("paper", "table", "cell", "quantity", "printed", "computed", "matches"
     group(
         "What is computed",
         argument("[PAPER]"),
-        switch(
-            "--truth/--no-truth",
-            "also compute the exact two-sided value of what the paper ran",
-            default=True,
-        ),
+        switch("--truth/--no-truth", "also the exact value of what the paper ran", default=True),
     ),
     examples=("tables dp_fed_ls --no-truth",),
 )

@@ -33,10 +33,7 @@ _WANTS = {
         argument(
             "[list [PAPER] | show ID | search WORDS | eval ID NAME=VALUE ...]", "words", many=True
         ),
-        switch(
-            "--as-printed",
-            "evaluate a refuted statement all the same, exactly as the paper prints it",
-        ),
+        switch("--as-printed", "evaluate a refuted statement all the same, as the paper prints it"),
     ),
     examples=(
         "theorems",

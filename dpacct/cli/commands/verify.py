@@ -28,8 +28,7 @@ if TYPE_CHECKING:
         argument("[ID | PAPER | FILE] ...", "names", many=True),
         option("--certificate FILE", "a certificate that eps, delta, noise or steps wrote"),
         switch(
-            "--independent",
-            "check by two nested integrals, which share neither search nor rules with the proof",
+            "--independent", "check by two nested integrals, which share nothing with the proof"
         ),
     ),
     group(
