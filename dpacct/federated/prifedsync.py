@@ -38,10 +38,10 @@ from dpacct.federated.plan import (
     published,
 )
 from dpacct.mechanisms.gaussian import Gaussian
+from dpacct.papers.step_lattice import StepLattice, lattice
 from dpacct.plan.node import Node
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.participation import Participation
-from dpacct.plan.step_lattice import StepLattice, lattice
 from dpacct.pld.roots import crossing
 from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Side, Strength, Unit

@@ -109,7 +109,7 @@ def fifty(module: str) -> types.ModuleType:
 
 OURS = (
     *("dpacct.papers.formulas.", "dpacct.pld.conversions", "dpacct.shuffling.published"),
-    *("dpacct.voting.published", "dpacct.plan.smallest_noise", "dpacct.plan.sampled_renyi"),
+    *("dpacct.voting.published", "dpacct.plan.smallest_noise", "dpacct.papers.sampled_renyi"),
     "dpacct.mechanisms.laws.staircase",
 )
 

@@ -311,7 +311,7 @@ def inside_a_lambda(alpha: float) -> float:
 
 
 def late(alpha: float) -> float:
-    from dpacct.plan.sampled_renyi import by_quadrature
+    from dpacct.papers.sampled_renyi import by_quadrature
 
     return math.sqrt(by_quadrature(alpha, 0.1, 1.0))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from dpacct.plan.sampled_renyi import fixed_size as c_p_renyi
+from dpacct.papers.sampled_renyi import fixed_size as c_p_renyi
 from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
 

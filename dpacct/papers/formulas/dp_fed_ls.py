@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import dpacct as dp
+from dpacct.papers import sampled_renyi
 from dpacct.papers.formulas import mironov2017
 from dpacct.papers.page import Ends, ends
-from dpacct.plan import sampled_renyi
 from dpacct.plan.smallest_noise import POISSON, UNIFORM, Guarantee
 from dpacct.pld.roots import decreasing
 

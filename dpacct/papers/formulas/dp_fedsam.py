@@ -9,7 +9,7 @@ from functools import cache
 import dpacct as dp
 from dpacct.papers.formulas import balle2018, canonne2020, dong2019
 from dpacct.papers.page import Ends, ends
-from dpacct.plan.sampled_renyi import by_quadrature as sampled_renyi
+from dpacct.papers.sampled_renyi import by_quadrature as sampled_renyi
 from dpacct.pld.roots import minimum
 
 

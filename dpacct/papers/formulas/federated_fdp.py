@@ -9,7 +9,7 @@ import dpacct as dp
 from dpacct.errors import OutsideDomain
 from dpacct.papers.formulas import dong2019, kairouz2015
 from dpacct.papers.page import Ends, ends
-from dpacct.plan.step_lattice import composed_delta
+from dpacct.papers.step_lattice import composed_delta
 from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpacct.plan.sampled_renyi import any_order as fractional
-from dpacct.plan.sampled_renyi import whole_order as integer
+from dpacct.papers.sampled_renyi import any_order as fractional
+from dpacct.papers.sampled_renyi import whole_order as integer
 
 __all__ = ["fractional", "integer"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpacct.plan import sampled_renyi
+from dpacct.papers import sampled_renyi
 
 
 # Theorem 9 and Appendix B.5
