@@ -334,12 +334,12 @@ def _again(claim: Claim, *, old: bool) -> tuple[str, bool]:
 
 def _proved_anew(claim: Claim) -> bool:
     """Return whether a search proves a statement of schema 1; raises `TooCostly`."""
-    from .direction import ready
+    from .direction import ProofDirection
 
     directions = laws_of(claim.plan, claim.adjacency, claim.side)
     if claim.direction not in range(len(directions)):
         return False
-    direction = ready(directions[claim.direction])
+    direction = ProofDirection(directions[claim.direction])
     epsilon, bound = number(claim.epsilon), number(claim.bound)
     try:
         within = direction.decide(epsilon, bound, only_edge=True)  # by the largest loss alone
@@ -366,8 +366,6 @@ def _independently(claim: Claim, tell: Callable[[], None]) -> tuple[str, bool]:
 
     directions = laws_of(claim.plan, claim.adjacency, claim.side)
     evidence: Mapping[str, Any] = claim.evidence
-    while isinstance(evidence.get("inner"), Mapping):  # of what runs on a held sample
-        evidence = evidence["inner"]
     line = evidence.get("contour")
     stated = (line if isinstance(line, Mapping) else evidence).get("c")
     is_within: bool | None = None

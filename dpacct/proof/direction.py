@@ -27,7 +27,7 @@ from .closed import (
     top_outcome,
 )
 from .floats import FloatLaw, FloatLaws, saddle_for_log_delta
-from .plan import Laws, held_sample
+from .plan import Laws
 from .proofs import CEILING, CLOSED_FORM, EDGE, Evidence, NoClosedForm, Proof, Reading
 from .search import LatticeSeeker, Seeker, bound
 
@@ -317,96 +317,3 @@ class ProofDirection:
             return False
         self._proof = proof
         return True
-
-
-class ReleaseOnSample(ProofDirection):
-    """One release on a held sample, or by a coin: what runs is proved at another epsilon, theorem 19."""
-
-    def __init__(self, laws: Laws, engine: FloatAnswers | None = None) -> None:
-        super().__init__(laws, engine)
-        sample = held_sample(laws)
-        assert sample is not None
-        self._sample, self._runs = sample, ready(sample.parts)
-
-    def _on_lattice(self) -> None:
-        return None
-
-    @property
-    def closed(self) -> bool:
-        """Return whether what runs has a closed form."""
-        return self._runs.closed
-
-    def _inside(self, epsilon: Fraction) -> tuple[Fraction, Fraction]:
-        """About the factor and the epsilon of what runs."""
-        with precision(_EDGE_BITS):
-            factor, moved = self._sample.inside(ball(epsilon))
-            return fraction(factor.mid()), max(fraction(moved.mid()), Fraction(0))
-
-    def _around(self) -> Proof:
-        """The whole plan's proof, by that of what runs which was read last."""
-        assert self._runs._proof is not None
-        return Proof.on_sample(self._sample, self._runs._proof)
-
-    def _enclose(self, epsilon: Fraction, width: float, log_delta: float | None) -> Enclosure:
-        if self._line is not None:
-            enclosure = self._read(epsilon, self._line)
-            if enclosure.relative_width <= width:
-                return enclosure
-        factor, moved = self._inside(epsilon)
-        if factor <= 0:
-            raise NotCertified("epsilon is too near the largest loss: the value is withheld")
-        expected = None if log_delta is None else log_delta - ln(factor)
-        for share in (0.5, 0.1, 0.01):
-            self._runs.enclose(moved, width * share, expected)
-            self._line = self._around()
-            enclosure = self._read(epsilon, self._line)
-            if enclosure.relative_width <= width:
-                return enclosure
-        raise NotCertified(f"delta is not known to {width:.1e} of it: the value is withheld")
-
-    def float_epsilons(self, log_target: float) -> tuple[float, ...]:
-        """Return the epsilon from that of what runs at its share of delta; else the fast engine's."""
-        log_factor, guess = math.log(self._sample.rate), math.nan
-        for _ in range(4):  # the factor depends on epsilon where the pair is read backwards
-            moved = self._runs.float_epsilons(log_target - log_factor)[0]
-            if not 0.0 < moved < math.inf:
-                return super().float_epsilons(log_target)
-            with precision(_EDGE_BITS):
-                guess = float(self._sample.outside(arb(moved)).mid())
-            factor, _ = self._inside(Fraction(guess))
-            log_factor = ln(factor) if factor > 0 else log_factor
-        return (guess,)
-
-    def float_slope(self, epsilon: float, log_target: float) -> float:
-        """Estimate the slope from what runs, and how its epsilon and its share of delta move."""
-        rise = 1e-4
-        first, second = (self._inside(Fraction(epsilon * x)) for x in (1.0, 1.0 + rise))
-        if min(first[0], second[0]) <= 0 or not epsilon > 0.0:
-            return 1.0 / max(epsilon, 1e-300)
-        steep = self._runs.float_slope(float(first[1]), log_target - ln(first[0]))
-        moved = float(second[1] - first[1]) * steep + ln(first[0]) - ln(second[0])
-        return moved / (epsilon * rise)
-
-    def steepness(self, guess: float) -> float:
-        """The guess: the tilt of what runs is that of another epsilon."""
-        return guess
-
-    def at_most(self, epsilon: Fraction, target: Fraction) -> bool:
-        """Return whether a cheap bound of what runs proves delta(epsilon) <= target."""
-        if self._beyond_all(epsilon):
-            return True
-        factor, moved = self._inside(epsilon)
-        with suppress(NotCertified):
-            if factor <= 0 or self._runs.at_most(moved, target / factor):
-                proof = self._around()
-                if proof.at(epsilon)[0].upper <= target:
-                    self._proof = proof
-                    return True
-        return False
-
-
-def ready(laws: Laws, engine: FloatAnswers | None = None) -> ProofDirection:
-    """One direction of a plan, ready to be asked."""
-    return (
-        ProofDirection(laws, engine) if held_sample(laws) is None else ReleaseOnSample(laws, engine)
-    )

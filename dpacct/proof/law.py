@@ -238,13 +238,6 @@ def read(pair: LossDistribution) -> Law:
 # --- sampling, once for all ---------------------------------------------------------------------
 
 
-def reversed_law(law: Law) -> Law:
-    """The pair read the other way round, of a law without branches."""
-    demand(not law.branches, "a law with branches, read backwards")
-    atoms = tuple((-x, m * (-x).exp()) for x, m in law.atoms)
-    return Law(atoms, (), law.lost, law.infinite)
-
-
 def plain(base: Law, rate: arb) -> Law:
     """Nothing is sampled."""
     return base
@@ -313,18 +306,6 @@ class OneForAnother:
             atoms.append((arb(0), beside * still.exp()))
         turned = [replace(b, chain=Reversed().after(b.chain)) for b in half.branches]
         return Law(tuple(atoms), (*half.branches, *turned))
-
-
-def back(base: Law, rate: arb) -> Law:
-    """`add` of the pair back: of a composition, whose directions are laws of their own."""
-    return add(reversed_law(base), rate)
-
-
-def coin(base: Law, rate: arb) -> Law:
-    """The pair itself with this probability, and else no evidence: a coin that both neighbours share."""
-    demand(not base.branches, "a coin around a law with branches")
-    atoms = tuple((x, rate * m) for x, m in base.atoms)
-    return Law((*atoms, (arb(0), 1 - rate)), (), rate * base.infinite, rate * base.lost)
 
 
 def exchange(base: Law, rate: arb) -> Law:

@@ -16,7 +16,7 @@ from flint import arb, ctx
 from dpacct.errors import Unsupported
 from dpacct.mechanisms.laws.bounded_range import bounded_range_loss
 from dpacct.plan.node import Leaf, Node
-from dpacct.plan.samplers.sampled import NestedRelease, SampledRelease
+from dpacct.plan.samplers.sampled import SampledRelease
 from dpacct.pld.loss import LossDistribution, normal
 from dpacct.pld.operators import exchanged_coins
 from dpacct.pld.pair import Stated, StatedPairs
@@ -24,12 +24,9 @@ from dpacct.vocabulary import Adjacency
 
 from .balls import ball, demand
 from .effort import spend
-from .law import Law, OneForAnother, add, back, coin, exchange, plain, read, remove
+from .law import Law, OneForAnother, add, exchange, plain, read, remove
 from .moments import NormalProofMoments, ProofMoments
-from .outcomes import Point, count_outcomes, folded
 from .rule import QuadratureRule
-
-_FEW_LISTED = 400  # losses of a composition that is sampled as a whole
 
 
 @dataclass(frozen=True)
@@ -49,11 +46,6 @@ class Step:
     def of(cls, pair: Stated) -> Step:
         """One release without sampling."""
         return cls(pair.formula, pair.numbers, unit=pair.unit)
-
-    @property
-    def listed(self) -> bool:
-        """Return whether its losses are listed or branches, and so known exactly."""
-        return True
 
     def base(self) -> Law:
         """The base pair in balls, at the working precision."""
@@ -98,106 +90,6 @@ class Step:
             demand(self.normal, "a law without nodes")
             return NormalProofMoments(ball(self.mu_squared), c)
         return ProofMoments(self.law(), c, rule)
-
-
-def nothing_stated() -> LossDistribution:
-    """A placeholder for a formula, for a law made of others."""
-    raise Unsupported("method 'certified' has no formula for a composition", argument="method")
-
-
-@dataclass(frozen=True)
-class NestedPlan(Step):
-    """A plan on one held sample, or under one coin: composed first, then sampled as a whole."""
-
-    parts: tuple[tuple[Step, int], ...] = ()
-
-    @property
-    def listed(self) -> bool:
-        """Return whether its losses are few, and so exact; else a grid bounds them from two sides."""
-        if self.sampled is exchange or not all(step.listed for step, _ in self.parts):
-            return False  # C_q asks which losses are 0, and a sum of balls does not say
-        laws = [(step.law(), count) for step, count in self.parts]
-        if any(law.branches for law, _ in laws):
-            return False
-        return count_outcomes([(len(law.atoms), n) for law, n in laws]) <= _FEW_LISTED
-
-    def base(self) -> Law:
-        """The composition's outcomes."""
-        demand(self.listed, "a composition of more losses than can be listed")
-        points: list[Point] = [(arb(0), arb(1))]
-        kept = left = arb(1)
-        for step, count in self.parts:
-            law = step.law()
-            more = folded(law.atoms, count)
-            points = [(x + y, p * m) for x, p in points for y, m in more]
-            kept, left = kept * (1 - law.infinite) ** count, left * (1 - law.lost) ** count
-        return Law(tuple(points), (), 1 - kept, 1 - left)
-
-    def ceiling(self) -> arb:
-        """The largest loss, from that of what runs."""
-        if self.listed:
-            return super().ceiling()
-        inside = sum((count * step.ceiling() for step, count in self.parts), arb(0))
-        return self.outside(inside)
-
-    def top(self) -> arb:
-        """P-mass of the largest loss, where outcomes are listed."""
-        return super().top() if self.listed else arb(0)
-
-    def outside(self, loss: arb) -> arb:
-        """The loss for a loss of what runs; the inverse of what `inside` does to epsilon."""
-        rate = ball(self.rate)
-        if self.sampled is back:
-            return -(-rate if not loss.is_finite() else rate * (-loss).expm1()).log1p()
-        if self.sampled is coin or not loss.is_finite():
-            return loss
-        return (rate * loss.expm1()).log1p()
-
-    def inside(self, epsilon: arb) -> tuple[arb, arb]:
-        """(factor, epsilon') with delta(epsilon) = factor * delta'(epsilon') of what runs, eq. (33).
-
-        A factor that is not positive stands for delta = 0.
-        """
-        demand(bool(epsilon >= 0), "a negative epsilon on a held sample")
-        rate = ball(self.rate)
-        if self.sampled is coin:
-            return rate, epsilon
-        if self.sampled is back:
-            factor = rate * epsilon.exp() - epsilon.expm1()
-            return factor, (epsilon + (rate / factor).log() if factor > 0 else epsilon)
-        return rate, (epsilon.expm1() / rate).log1p()
-
-
-def _check_known(laws: Laws) -> None:
-    """Raise `Unsupported` for a sum of which some law is neither listed nor branches."""
-    sample = held_sample(laws)
-    if sample is not None:
-        _check_known(sample.parts)
-        return
-    for step, _ in laws:
-        if not step.listed:
-            message = "method 'certified' has no proof for a sum of losses that are no formula each"
-            raise Unsupported(f"{message}; method 'exact' has a bracket", argument="method")
-
-
-def held_sample(laws: Laws) -> NestedPlan | None:
-    """The plan's only release, where that is on one held sample and runs more than can be listed."""
-    (step, count), *others = laws
-    held = isinstance(step, NestedPlan) and count == 1 and not others and not step.listed
-    return step if held and isinstance(step, NestedPlan) else None
-
-
-def what_runs(laws: Laws, epsilon: arb, bound: arb) -> tuple[Laws, arb, arb]:
-    """delta(epsilon) <= bound about what runs on held samples: nothing where delta is 0.
-
-    The bound is nan where no ball tells.
-    """
-    while laws and (sample := held_sample(laws)) is not None:
-        factor, epsilon = sample.inside(epsilon)
-        if factor <= 0:
-            return (), epsilon, bound
-        laws, bound = sample.parts, bound / factor.max(arb(0))
-    return laws, epsilon, bound
 
 
 @lru_cache(maxsize=256)
@@ -264,54 +156,9 @@ def pairs(leaf: Leaf, adjacency: Adjacency) -> list[tuple[BallPairs, int]]:
     if isinstance(leaf, SampledRelease) and leaf.kind in _SCHEMES:
         way = _SCHEMES[leaf.kind]
         return [(way(leaf.node.stated(adjacency), leaf.sampler.rate, adjacency), 1)]
-    if isinstance(leaf, SampledRelease | NestedRelease) and leaf.kind in _AROUND:
-        return [(_nested(leaf, adjacency), 1)]
     parts = leaf.stated_parts(adjacency)
     spend(sum(part.seconds for part, _ in parts))
     return [(BallPairs.of(part), count) for part, count in parts]
-
-
-_AROUND: Mapping[str, tuple[Callable[[Law, arb], Law], ...]] = {
-    "poisson": (remove, back),
-    "without-replacement": (exchange,),
-    "participation": (coin,),
-}
-"""The operators that a sampler applies to a composition's laws, one for each direction."""
-
-
-def _nested(leaf: SampledRelease | NestedRelease, adjacency: Adjacency) -> BallPairs:
-    """The laws of a plan on one sample, composed and sampled as a whole."""
-    sides = read_plan(leaf.node, adjacency)
-    if leaf.kind == "poisson" and adjacency is Adjacency.REPLACE_ONE:
-        message = "method 'certified' knows no realised pair of a composition under replace-one"
-        raise Unsupported(message, argument="method")
-    if any(step.stated is bounded_range_loss for laws in sides.upper for step, _ in laws):
-        message = "method 'certified' has no proof for choices that may depend on earlier ones"
-        raise Unsupported(f"{message}: {leaf!r:.80}", argument="method")
-    if leaf.kind == "without-replacement" and len(sides.upper) > 1:
-        message = (
-            "method 'certified' needs a composition that is its own mirror image on such samples"
-        )
-        raise Unsupported(message, argument="method")
-
-    ways = _AROUND[leaf.kind]
-    upper = _around(leaf, sides.upper, ways)
-    if ways[0] is exchange:
-        return BallPairs(upper, _around(leaf, sides.lower or sides.upper, (remove, back)))
-    return BallPairs(upper, None if sides.lower is None else _around(leaf, sides.lower, ways))
-
-
-def _around(
-    leaf: SampledRelease | NestedRelease,
-    sides: tuple[Laws, ...],
-    ways: tuple[Callable[[Law, arb], Law], ...],
-) -> tuple[Step, ...]:
-    """The inner plan in each direction, transformed by the sampler."""
-    steps = []
-    for k in range(max(len(ways), len(sides))):
-        how, laws = ways[min(k, len(ways) - 1)], sides[min(k, len(sides) - 1)]
-        steps.append(NestedPlan(nothing_stated, (), how, leaf.sampler.rate, None, laws))
-    return tuple(steps)
 
 
 @dataclass(frozen=True)
@@ -341,8 +188,6 @@ def read_plan(node: Node, adjacency: Adjacency) -> Sides:
     lower = None
     if any(pair.lower is not None for pair, _ in leaves):
         lower = _directions([(pair.lower or pair.upper, count) for pair, count in leaves])
-    for laws in (*upper, *(lower or ())):
-        _check_known(laws)
     return Sides(upper, lower)
 
 

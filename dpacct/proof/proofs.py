@@ -27,12 +27,11 @@ from .closed import (
 )
 from .effort import CLOSED, PERIOD, READ, RULE, spend, spend_on, spend_on_line
 from .line import Contour, TabulatedLine, Terms, prepared
-from .plan import Laws, NestedPlan, held_sample
+from .plan import Laws
 from .rule import Rules, rules_from_json
 
 CEILING, CLOSED_FORM, EDGE, BOUND = "ceiling", "closed", "largest loss", "moment bound"
 LATTICE, LINE = "lattice", "contour"
-HELD = "held sample"
 _MOST_BITS = 400_000
 
 Evidence = Mapping[str, Any]
@@ -58,14 +57,6 @@ class Proof:
         with precision(self._bits):
             self._at = _proved(laws, evidence)
 
-    @classmethod
-    def on_sample(cls, sample: NestedPlan, inside: Proof) -> Proof:
-        """Prove a plan that is this one release by the proof of what runs on it."""
-        proof = cls.__new__(cls)
-        proof._bits, proof._at = inside._bits, _on_sample(sample, inside._at)
-        proof.evidence = {"form": HELD, "bits": inside._bits, "inner": inside.evidence}
-        return proof
-
     def at(self, epsilon: Fraction) -> Reading:
         """delta at this epsilon."""
         with precision(self._bits):
@@ -73,15 +64,8 @@ class Proof:
 
 
 def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
-    sample = held_sample(laws)
-    match evidence["form"]:
-        case "held sample":
-            demand(sample is not None, "a plan that is not one release on a held sample")
-            assert sample is not None
-            return _on_sample(sample, _proved(sample.parts, evidence["inner"]))
-        case "ceiling":
-            return lambda e: (_ceiling(laws, e), {})
-    demand(sample is None, "a release on a held sample")
+    if evidence["form"] == CEILING:
+        return lambda e: (_ceiling(laws, e), {})
     failing = 1 - kept(laws)  # open failures; lines and moments are of finite losses
     match evidence["form"]:
         case "closed":
@@ -102,20 +86,6 @@ def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
             line = _line(laws, evidence)
             return lambda e: _read(line, e, failing)
     raise InvalidArgument(f"no proof of form {evidence['form']!r}", argument="certificate")
-
-
-def _on_sample(sample: NestedPlan, inside: Callable[[arb], Reading]) -> Callable[[arb], Reading]:
-    """Theorem 19: delta of what runs on the sample, at another epsilon."""
-
-    def at(epsilon: arb) -> Reading:
-        factor, moved = sample.inside(epsilon)
-        if factor <= 0:
-            return Enclosure(_NOTHING, _NOTHING), {}
-        ends = inside(moved)[0]
-        low, high = (Enclosure.of(factor * ball(end)) for end in (ends.lower, ends.upper))
-        return Enclosure(low.lower, high.upper), {}
-
-    return at
 
 
 def _at_most(value: arb) -> Enclosure:

@@ -16,7 +16,7 @@ from dpacct.vocabulary import Adjacency
 
 from .balls import Enclosure
 from .check import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
-from .direction import FloatAnswers, ProofDirection, ready
+from .direction import FloatAnswers, ProofDirection
 from .plan import read_plan
 
 _NEWTON, _MANY = 12, 60
@@ -54,12 +54,12 @@ class ProofPlan:
     ) -> None:
         self.text, self.adjacency, self.side = node.to_json(), adjacency, "upper"
         sides, realised = read_plan(node, adjacency), lower or upper
-        self.upper = [ready(a, b) for a, b in zip(sides.upper, upper, strict=True)]
+        self.upper = [ProofDirection(a, b) for a, b in zip(sides.upper, upper, strict=True)]
         self.lower: list[ProofDirection] | None = None
         if sides.lower is not None:
             # the proof may be of other realised directions than the engine knows: still a lower end
             engines = [*realised, *(None for _ in sides.lower)]
-            self.lower = [ready(a, b) for a, b in zip(sides.lower, engines, strict=False)]
+            self.lower = [ProofDirection(a, b) for a, b in zip(sides.lower, engines, strict=False)]
 
     def half(self, side: str) -> ProofPlan:
         """The plan with its dominating pairs only, or its realised ones only, in the place of both."""

@@ -1,9 +1,8 @@
-"""What is proved, for the tables of docs/theory/certificate.md.
+"""What is proved, for the table of docs/theory/certificate.md.
 
-python -m tests.proof.make_table [mechanisms nested calculators]    # prints them
+python -m tests.proof.make_table    # prints it
 """
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -36,16 +35,6 @@ SAMPLINGS: dict[str, Callable[[dp.Node], dp.Node]] = {
 }
 
 
-_LAPLACE = dp.Laplace(b=2) * 10
-_STEPS = dp.Poisson("0.05")(dp.Gaussian(sigma=1)) * 50
-NESTED: dict[str, dp.Node] = {
-    "10 Laplace releases on a Poisson sample": dp.Poisson("0.1")(_LAPLACE),
-    "the same on a sample of fixed size": dp.WithoutReplacement("0.1")(_LAPLACE),
-    "the same by a coin": dp.Participation("0.1")(_LAPLACE),
-    "50 sampled Gaussian steps on a Poisson sample": dp.Poisson("0.1")(_STEPS),
-    "the same by a coin, on a Poisson sample": dp.Poisson("0.5")(dp.Participation("0.1")(_STEPS)),
-}
-"""Nested plans of one round."""
 REPEATS = 3
 
 
@@ -85,23 +74,7 @@ def quickest(ask: Callable[..., Any], *words: Any) -> tuple[Any, float]:
     return answer, min(spent)
 
 
-def by_name(name: str, plan: dp.Node, shown: Callable[[dp.Answer], str]) -> None:
-    """Print the row of a plan whose proof is asked for by name, beside the engine's bracket."""
-
-    def ask(method: str) -> dp.Answer:
-        return plan.epsilon(delta=DELTA, method=method)
-
-    answer, seconds = quickest(ask, "certified")
-    bracket = ask("exact")
-    print(f"| {name} | {shown(answer)} | {shown(bracket)} | {seconds:.2g} s |", flush=True)
-
-
-def relative_width(answer: dp.Answer) -> str:
-    """Return the relative width of an answer, to one digit."""
-    return f"{(answer.upper - answer.lower) / answer.upper:.0e}"
-
-
-def mechanisms() -> None:
+def main() -> None:
     """Print mechanism x sampling, and the reasons below."""
     cell("Gaussian", "Poisson")  # imports are nobody's time
     print("| mechanism |", " | ".join(COLUMNS), "|")
@@ -118,17 +91,6 @@ def mechanisms() -> None:
         print("|", mechanism, "|", " | ".join(row), "|", flush=True)
     for reason, places in reasons.items():
         print(f"\n{reason}: {'; '.join(places)}")
-
-
-def main() -> None:
-    """Print the tables asked for, or all."""
-    asked = sys.argv[1:] or ["mechanisms", "nested"]
-    if "mechanisms" in asked:
-        mechanisms()
-    if "nested" in asked:
-        print("\n| plan | proof | bracket | CPU |\n|---|---|---|---|")
-        for name, plan in NESTED.items():
-            by_name(name, plan, relative_width)
 
 
 if __name__ == "__main__":

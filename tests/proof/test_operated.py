@@ -12,7 +12,7 @@ import dpacct as dp
 from dpacct.pld.loss import normal
 from dpacct.pld.operators import SampledLoss, exchanged_coins
 from dpacct.proof.balls import precision
-from dpacct.proof.direction import ready
+from dpacct.proof.direction import ProofDirection
 from dpacct.proof.law import Through, add
 from dpacct.proof.moments import ProofMoments
 from dpacct.proof.operated import OperatedBranch, exponents
@@ -122,7 +122,7 @@ def test_the_tilted_density_is_never_below_its_layers() -> None:
 def test_the_sampled_law_as_an_operator_is_the_sampled_law() -> None:
     """Truth: the proof that knows what sampling is."""
     rate = Fraction(1, 10)
-    known = ready(((Step(normal, (SQUARE,), add, rate), 40),)).enclose(Fraction(1), 1e-10)
+    known = ProofDirection(((Step(normal, (SQUARE,), add, rate), 40),)).enclose(Fraction(1), 1e-10)
     from dpacct.pld.operators import Operator, Reversed
 
     class Both(Through):
@@ -134,7 +134,7 @@ def test_the_sampled_law_as_an_operator_is_the_sampled_law() -> None:
 
     operator: Operator = SampledLoss(rate)
     step = Step(normal, (SQUARE,), Both(operator), rate)
-    result = ready(((step, 40),)).enclose(Fraction(1), 1e-10)
+    result = ProofDirection(((step, 40),)).enclose(Fraction(1), 1e-10)
     assert result.lower <= known.upper and known.lower <= result.upper
 
 
@@ -142,12 +142,12 @@ def test_the_sampled_law_as_an_operator_is_the_sampled_law() -> None:
 def test_a_proof_carries_another_operator(tmp_path: Path, steps: int) -> None:
     """Truth: by the mirror image of the axis it is Q against (1-r) Q + r P."""
     rate = Fraction(1, 10)
-    known = ready(((Step(normal, (SQUARE,), add, rate), steps),))
+    known = ProofDirection(((Step(normal, (SQUARE,), add, rate), steps),))
     step = Step(normal, (SQUARE,), Through(replaced(tmp_path, rate)), rate)
     for epsilon in (Fraction(1, 20), Fraction(1, 2)):
         if steps == 1 and epsilon > Fraction(1, 10):
             continue  # beyond the largest loss
-        ours = ready(((step, steps),)).enclose(epsilon, 1e-9)
+        ours = ProofDirection(((step, steps),)).enclose(epsilon, 1e-9)
         truth = known.enclose(epsilon, 1e-10)
         assert ours.lower <= truth.upper and truth.lower <= ours.upper
         assert ours.relative_width <= 1e-9

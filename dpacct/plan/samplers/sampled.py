@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpacct.citations import Citation
     from dpacct.declare.record import Call
     from dpacct.declare.words import Steps
-    from dpacct.pld.pair import Pair, Pairs
+    from dpacct.pld.pair import Pair, Pairs, StatedPairs
 
 
 # relative: far above the rounding of a sampled loss, a few operations on floats, of losses of up to 500
@@ -257,6 +257,11 @@ class NestedRelease(OnSample, Leaf):
         """The plan's pair, amplified; raises `Unsupported` where a leaf of it has none."""
         inner = [part for leaf, n in self.node.releases() for part in leaf.repeated(n, adjacency)]
         return self.sampler.together(inner, adjacency)
+
+    def stated_parts(self, adjacency: Adjacency) -> Sequence[tuple[StatedPairs, int]]:
+        """Raise `Unsupported`: what a sample makes of a composition is bracketed, and never proved."""
+        message = "method 'certified' has no proof for a plan of several releases on one sample"
+        raise Unsupported(f"{message}; method 'exact' has a bracket", argument="method")
 
     def unsampled(self) -> Node:
         """The plan, on all units."""
