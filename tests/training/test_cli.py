@@ -269,7 +269,7 @@ def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["run", "{toml}", "--set", "privacy.delta=clients^-1.1.1"], 2, "delta must be a number"),
         (["run", "{toml}", "--set", "model.hiden=[1]"], 2, "[model] takes"),
         (["run", "{toml}", "--set", 'model={name = "mlp"}'], 2, "must be named section.key"),
-        (["run", "{toml}", "--set", "model.name=lstm"], 2, "lstm must take samples of the shape"),
+        (["run", "{toml}", "--set", "model.name=lstm"], 2, "model must be one of cnn, linear"),
         (["run", "{toml}", "--out", "{toml}"], 2, "File exists"),
         (["run", "{toml}.no"], 2, "cannot be read"),
         (["run"], 2, "Missing argument"),

@@ -210,26 +210,9 @@ def test_sam_takes_the_gradient_at_the_worst_point() -> None:
     np.testing.assert_allclose(SAM(0.0)(model, w, x, y), g, atol=1e-6)
 
 
-def test_a_sequence_model_learns_to_repeat() -> None:
-    """The LSTM on strings in which the next character is the last one."""
-    torch.set_num_threads(1)
-    model = made("lstm", (6,), 4, embedding=4, hidden=12, layers=1)
-    rng = np.random.default_rng(0)
-    x = torch.from_numpy(rng.integers(0, 4, size=(200, 6)).astype(np.uint8))
-    y = x[:, -1].long()
-    flat = torch.from_numpy(model.initial(KEYS.generator("start")).astype(np.float32))
-    assert len(flat) == model.dimension == 4 * 4 + (4 + 12 + 2) * 48 + 12 * 4 + 4
-    first = float(model.mean_loss(flat, x, y))
-    for _ in range(60):
-        weights = flat.requires_grad_(True)
-        (gradient,) = torch.autograd.grad(model.mean_loss(weights, x, y), weights)
-        flat = (flat - 1.0 * gradient).detach()
-    assert float(model.mean_loss(flat, x, y)) < 0.5 * first
-
-
 @pytest.mark.parametrize("name", models.names())
 def test_the_start_is_keyed(name: str) -> None:
-    inputs, classes = ((12,), 5) if name == "lstm" else ((1, 8, 8), 5)
+    inputs, classes = (1, 8, 8), 5
     model = made(name, inputs, classes)
     state = torch.random.get_rng_state()
     first, again = (model.initial(KEYS.generator("start")) for _ in range(2))
@@ -294,7 +277,6 @@ CIFAR, MNIST = (3, 32, 32), (1, 28, 28)
             {"width": 64},
             11_173_962,
         ),  # Shi et al. 2023, Section 6.1, UDP-FL, Section 5.1
-        ("lstm", (80,), 80, {"embedding": 8, "hidden": 256, "layers": 2}, 819_920),
     ],
 )
 def test_the_papers_own_networks(
@@ -314,11 +296,11 @@ def test_the_papers_own_networks(
         ({"local__optimiser": "adamw"}, r"optimiser must be one of sgd, adam.*did you mean 'adam'"),
         ({"model": {"name": "cnn", "padding": "diagonal"}}, "padding must be one of"),
         ({"model": {"name": "cnn", "pool": [1]}}, "pool must be a list of 2 whole numbers"),
-        ({"model": {"name": "lstm"}}, "lstm must take samples of the shape"),
+        ({"model": {"name": "cnn", "kernel": 9, "padding": "valid"}}, "cnn must take samples .*[(]1, 8, 8[)]"),
         ({"model": {"name": "resnet", "groups": 3}}, "resnet must take samples .*divisible"),
         (
             {"model__name": "vgg"},
-            "model must be one of cnn, linear, lstm, mlp, resnet, got 'vgg'",
+            "model must be one of cnn, linear, mlp, resnet, got 'vgg'",
         ),
         ({"model__hiden": 3}, r"\[model\] takes .*got 'hiden'"),
     ],

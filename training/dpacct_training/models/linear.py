@@ -137,16 +137,11 @@ class Linear(Model):
 
     def _gram(self, site: Site, x: Tensor) -> Tensor:
         """X X^T + 1 of each client, kept by the host: data do not change."""
-        everyone = list(range(len(site.clients)))
-        fresh = [i for i in everyone if site.clients[i] not in site.grams]
-        if fresh and (len(site.grams) + len(fresh)) * site.samples**2 > _KEPT:
-            site.grams.clear()
-            fresh = everyone
-        if fresh:
-            some = x if fresh == everyone else x[torch.tensor(fresh)]
-            products = torch.bmm(some, some.transpose(1, 2)).add_(1.0)
-            for i, product in zip(fresh, products, strict=True):
-                site.grams[site.clients[i]] = product
+        if any(client not in site.grams for client in site.clients):
+            if (len(site.grams) + len(site.clients)) * site.samples**2 > _KEPT:
+                site.grams.clear()
+            products = torch.bmm(x, x.transpose(1, 2)).add_(1.0)
+            site.grams.update(zip(site.clients, products, strict=True))
         return torch.stack([site.grams[client] for client in site.clients])
 
     def fit_in_span(

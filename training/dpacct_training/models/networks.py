@@ -101,33 +101,4 @@ def resnet(
     return layers.extend([nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(depth, classes)])
 
 
-class NextCharacter(nn.Module):
-    """Embedding, stacked LSTM, linear layer on the last state; inputs are (length,) character codes."""
-
-    def __init__(self, classes: int, embedding: int, hidden: int, layers: int) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(classes, embedding)
-        self.lstm = nn.LSTM(embedding, hidden, layers, batch_first=True)
-        self.linear = nn.Linear(hidden, classes)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Scores by the state after the last character."""
-        states, _ = self.lstm(self.embedding(x.long()))
-        scores: Tensor = self.linear(states[:, -1])
-        return scores
-
-
-def lstm(
-    inputs: Shape, classes: int, embedding: int = 8, hidden: int = 256, layers: int = 2
-) -> nn.Module:
-    """The next character; the defaults are Liang et al. 2020's. `classes` is the size of the alphabet."""
-    sizes = widths("embedding, hidden, layers", [embedding, hidden, layers])
-    return NextCharacter(classes, *sizes)
-
-
-NETWORKS: dict[str, Callable[..., nn.Module]] = {
-    "cnn": cnn,
-    "lstm": lstm,
-    "mlp": mlp,
-    "resnet": resnet,
-}
+NETWORKS: dict[str, Callable[..., nn.Module]] = {"cnn": cnn, "mlp": mlp, "resnet": resnet}
