@@ -153,14 +153,15 @@ def test_members_are_found_without_noise_and_hidden_with_it() -> None:
 def test_too_good_an_attack_is_an_alarm(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Far less noise than is accounted: records of a client are told beyond the bound, which exits 5."""
     member = {"epsilon": 5.0, "noise": {"name": "gaussian", "clip": 1.0, "multiplier": 30.0}}
-    steps = {"name": "udp_fl", "steps": 40, "sample_rate": 1}
+    steps = {"name": "udp_fl", "steps": 12, "sample_rate": 1}
     prepared = system(
         "udp_fl",
         algorithm=steps,
         clients=(member,),
         data__side=28,
         data__noise=120.0,
-        local__learning_rate=0.5,
+        local__learning_rate=1.0,
+        privacy__rounds=1,
     )
     records = prepared.plan.records[0]
     weak = replace(records, noise=replace(records.noise, multiplier=0.01), epsilon=None)

@@ -411,6 +411,7 @@ def test_the_guide_names_what_trains() -> None:
         assert f"`{path.name}`" in readme, path.name
 
 
+@pytest.mark.usefixtures("bare_reports")
 def test_a_client_of_its_own_kind(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """[[client]] in the file: mechanisms by name, own budgets, and a report about the worst of them."""
     text = TEXT.replace('"dp_fed_ls"', '"udp_fl"')
@@ -432,7 +433,8 @@ noise = { name = "gaussian", clip = 1.0, multiplier = 1.5 }
 """
     toml.write_text(text)
     folder = toml.parent / "own"
-    assert main(["run", str(toml), "--out", str(folder), "--quiet"]) == 0
+    short = ["--set", "privacy.rounds=1"]
+    assert main(["run", str(toml), "--out", str(folder), "--quiet", *short]) == 0
     capsys.readouterr()
     report = (folder / "report.md").read_text()
     assert "Each client's own account" in report and "record-level" in report

@@ -132,10 +132,10 @@ class Accounts:
                 self._rounds[name] = self._rounds.get(name, 0) + 1
         self._names[label] = before.union(names) if before else frozenset(names)
 
-    def spent(self, name: str) -> dp.Answer | None:
+    def spent(self, name: str, method: str = "auto") -> dp.Answer | None:
         """Epsilon of an account's charges; None without any."""
         times = self.charged(name)
-        return self.accounts[name].spent(times) if times else None
+        return self.accounts[name].spent(times, method) if times else None
 
     @contextmanager
     def release(self, charges: Mapping[str, dp.Node], *, label: str) -> Iterator[None]:

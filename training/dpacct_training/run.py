@@ -257,9 +257,9 @@ class Run:
         """The counts expected so far."""
         return self.plan.counts(self.state.sizes, self.state.answers)
 
-    def spent(self) -> dict[str, dp.Answer]:
+    def spent(self, method: str = "auto") -> dict[str, dp.Answer]:
         """Epsilon of each account that was charged, for what really ran."""
-        answers = {name: self.accounts.spent(name) for name in self.plan.accounts}
+        answers = {name: self.accounts.spent(name, method) for name in self.plan.accounts}
         return {name: answer for name, answer in answers.items() if answer is not None}
 
     def personal(self, engine: Engine) -> float | None:
@@ -441,7 +441,7 @@ class Session:
         """Epsilon after some rounds, computed exactly; proved at the end only, which takes longer."""
         accounts = self.prepared.plan.accounts
         if RUN not in accounts:
-            spent = self.run.spent()
+            spent = self.run.spent("exact")
             return max((float(answer) for answer in spent.values()), default=None)
         account, rounds = accounts[RUN], self.prepared.cohort.rounds
         # far fewer rounds can have a looser bound than more of them

@@ -121,18 +121,20 @@ class EngineSetting(Settings):
             ("hosts", 1, NAMES[1:]),
             ("deadline", None, FLOWER),
             ("superlink", None, ("flower",)),
+            ("root_certificates", None, ("flower",) if self.superlink else ()),
         ):
             if vars(self)[key] != default and self.name not in names:
-                message = f"{key} must be left out unless the engine is {' or '.join(names)}"
+                engines = " or ".join(names) or "flower with a superlink"
+                message = f"{key} must be left out unless the engine is {engines}"
                 raise InvalidArgument(f"{message}, got {vars(self)[key]!r}", argument=key)
         host, colon, port = (self.superlink or "").rpartition(":")
         if self.superlink is not None and not (host and colon and port.isdigit()):
             message = f"superlink must be HOST:PORT, got {self.superlink!r}"
             raise InvalidArgument(message, argument="superlink")
         here = host in ("127.0.0.1", "localhost", "[::1]")
-        if (self.root_certificates is None) == (not here and self.superlink is not None):
-            message = "root_certificates must be given for a SuperLink on another machine, and only"
-            raise InvalidArgument(f"{message} with a superlink", argument="root_certificates")
+        if self.root_certificates is None and self.superlink is not None and not here:
+            message = "root_certificates must be given for a SuperLink on another machine"
+            raise InvalidArgument(f"{message}, got none", argument="root_certificates")
 
     @property
     def patience(self) -> float:

@@ -35,6 +35,8 @@ _ENVIRONMENT = {
 }
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 _PAUSE = 0.2
+_STORE = 100_000_000
+"""Bytes of Ray's object store, which messages hardly use; Ray would take a third of the memory."""
 _LINK = "dpacct"  # the name of the connection in Flower's configuration
 Watches = Sequence[Callable[..., None]]
 
@@ -74,7 +76,7 @@ def _simulated(path: Path, setting: EngineSetting, folder: Path, watches: Watche
         num_supernodes=setting.hosts,
         backend_config={
             "client_resources": {"num_cpus": 1},
-            "init_args": {"num_cpus": cores, "log_to_driver": False},
+            "init_args": {"num_cpus": cores, "log_to_driver": False, "object_store_memory": _STORE},
         },
     )
 
