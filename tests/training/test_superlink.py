@@ -190,12 +190,15 @@ def test_a_supernode_killed_in_a_round_is_missing_and_comes_back(tmp_path: Path)
     assert rows[-1]["epsilon"] <= 8.0
 
 
-def test_ray_and_supernodes_give_the_bits_of_one_process(tmp_path: Path) -> None:
-    """Flower's simulation, on the same ClientApp and ServerApp."""
-    experiment = write(tmp_path, IMPATIENT.replace("rounds = 4", "rounds = 2"))
-    done = run(experiment, tmp_path / "ray", "--engine", "ray", "--set", "engine.hosts=2")
-    assert done.returncode == 0, done.stderr
-    assert weights(tmp_path / "ray") == beside(experiment, tmp_path)
+def test_four_engines_give_one_digest(tmp_path: Path) -> None:
+    """In process, a pool, SuperNodes, and Flower's simulation on the same ClientApp and ServerApp."""
+    pytest.importorskip("ray")
+    experiment = write(tmp_path, SHARES.replace("rounds = 4", "rounds = 2"))
+    for engine in ("pool", "flower", "ray"):
+        words = ["--engine", engine, "--set", "engine.hosts=2"]
+        done = run(experiment, tmp_path / engine, *words)
+        assert done.returncode == 0, done.stderr
+        assert weights(tmp_path / engine) == beside(experiment, tmp_path)
 
 
 def test_nodes_with_folders_that_the_others_cannot_read(tmp_path: Path) -> None:
