@@ -24,7 +24,7 @@ from dpacct.declare.number import Number, down, shown, up
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.display import Displayed, Facts
 from dpacct.errors import InvalidArgument
-from dpacct.vocabulary import Assumption
+from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from dpacct.answer import Answer
     from dpacct.plan.node import Node
     from dpacct.report.plots.chart import Chart
-    from dpacct.vocabulary import Adjacency
 
 DESIGN = Word("one-run", "two-worlds")
 SHARE = Real(0, 1, "right")
@@ -221,6 +220,7 @@ def audit(
     """
     design = DESIGN.check("design", design)
     lost = float(PURE_DELTA.check("delta", delta))
+    word = None if adjacency is None else Adjacency.parse(adjacency, argument="adjacency")
     sure = float(bounds.CONFIDENCE.check("confidence", confidence))
     made = _scores(scores_in, scores_out, included, guesses)
     how, numbers = _thresholds(thresholds, guesses is not None)
@@ -247,7 +247,7 @@ def audit(
         lower_bounds.append(AuditBound(method, value, mu, basis, assumed, looks[best].counts))
     said = _said(how, numbers, len(looks))
     result = Audit(design, said, lost, sure, made, tuple(looks), tuple(lower_bounds))
-    return result if against is None else _beside(result, against, adjacency)
+    return result if against is None else _beside(result, against, word)
 
 
 def _scores(
@@ -310,7 +310,7 @@ def _said(how: str, numbers: Sequence[float], count: int) -> str:
     }[how]
 
 
-def _beside(made: Audit, plan: Node, adjacency: Adjacency | str | None) -> Audit:
+def _beside(made: Audit, plan: Node, adjacency: Adjacency | None) -> Audit:
     """The audit beside what is proven about a plan."""
     from dpacct.plan.node import resolve_adjacency
 

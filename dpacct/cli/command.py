@@ -202,12 +202,11 @@ class CommandLine:
 
     def needs(self, *names: str) -> None:
         """Raise `Usage` for the first of these that was not typed."""
-        for each in (each for name in names for each in self.command.params if each.name == name):
-            if self.values[each.name or ""] is None:
-                name = spelled(each)
-                how = f"dpacct {self.command.name} {name}"
-                means = MEANS.get(each.name or "", how)
-                raise Usage(f"{name} must be given: {means}", argument=name)
+        options = {p.name: p for p in self.command.params if isinstance(p, click.Option)}
+        for each in (options[name] for name in names if self.values[name] is None):
+            said, means = spelled(each), (each.help or "").rstrip(".")
+            message = f"{said} must be given: {means[:1].lower()}{means[1:]}"
+            raise Usage(message, argument=said)
 
     def option(self, name: str) -> str:
         """The spelling of a parameter on the command line."""

@@ -184,7 +184,7 @@ def _usage(error: click.ClickException) -> Failure:
     elif isinstance(error, click.BadParameter):
         argument = spelled(error.param)
     else:
-        message = f"{where}: {message}"
+        message = f"{where} {message[:1].lower()}{message[1:]}"
     return Failure(ExitStatus.USAGE, "usage", message, argument)
 
 

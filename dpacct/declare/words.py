@@ -69,14 +69,15 @@ class Steps(Record):
     needing = (("batch_size", "dataset_size"),)
 
     def _fill(self, values: Mapping[str, Any], call: Call) -> None:
-        for one, other, beside in (
-            ("rate", "batch_size", " with " + call("dataset_size")),
-            ("rate", "dataset_size", ""),
-            ("steps", "epochs", ""),
+        sized = f"{call('batch_size')} with {call('dataset_size')}"
+        for one, others, instead in (
+            ("rate", ("batch_size", "dataset_size"), sized),
+            ("steps", ("epochs",), call("epochs")),
         ):
-            if values.get(one) is not None and values.get(other) is not None:
-                text = f"{call(one)} and {call(other)} do not go together: give {call(one)} or"
-                raise Exclusive(f"{text} {call(other)}{beside}", argument=call(one))
+            for other in others:
+                if values.get(one) is not None and values.get(other) is not None:
+                    text = f"{call(one)} and {call(other)} do not go together: give {call(one)} or"
+                    raise Exclusive(f"{text} {instead}", argument=call(one))
         super()._fill(values, call)
         sampling = call("sampling")
         share = f"{call('rate')}, or {call('batch_size')} and {call('dataset_size')}"

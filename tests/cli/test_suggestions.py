@@ -98,6 +98,9 @@ def test_completion_answers(words: str, expected: str) -> None:
         ("curve --sigma 1 -q", "dpacct curve has no option -q: its answer is not a single number"),
         ("noise --sigma 1 --eps 1 --delta 1e-5", "no option --sigma, which dpacct eps has"),
         ("federated --delta 1e-5 --clients 9", "needs --batch-size, --records, --local-steps and"),
+        ("eps --sigma 1 --delta .1 stray", "dpacct eps got unexpected extra argument (stray)"),
+        ("shuffle --eps0 1 --delta 1e-6", "--clients must be given: clients whose messages"),
+        ("audit docs/examples/scores.csv --adjacency swap", "--adjacency must be add-remove,"),
         (
             "eps --sigma 1 --rate 0.1 --steps 9 --delta 1e-5 --sampling uniform --adjacency add-remove",
             "--adjacency must be replace-one for uniform sampling, got add-remove",

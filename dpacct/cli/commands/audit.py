@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -70,10 +69,9 @@ def main(line: CommandLine) -> Result:
     scores, guesses = read_csv(line.get("path") or "", columns["score"], columns["included"])
     said: dict[str, Any] = line.pick(("confidence", "design", "thresholds", "adjacency"))
     numbers = [exact(part) for part in said["thresholds"].split(",")]
-    if said["thresholds"] != "ranks":  # what is no finite number is refused as nan
-        said["thresholds"] = [
-            float(each) if each is not None and fits(each) else math.nan for each in numbers
-        ]
+    found = [float(each) for each in numbers if each is not None and fits(each)]
+    if len(found) == len(numbers):  # or a word
+        said["thresholds"] = found
     said["guesses" if guesses else "scores_in"] = scores.values
     result = audit(
         included=scores.included,

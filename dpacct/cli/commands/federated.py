@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import leading, safe_number
-from dpacct.answer.ask import BoundaryQuestion, Epsilon
+from dpacct.answer.ask import BoundaryQuestion
 from dpacct.cli import federated_plan as plans
 from dpacct.cli import screens
 from dpacct.cli.command import (
@@ -26,6 +26,7 @@ from dpacct.cli.command import (
 from dpacct.cli.federated_plan import PlanSettings, cell, row_json, tables
 from dpacct.cli.output import Result, must_be_finite
 from dpacct.cli.plan_file import contents, file_name, table_of
+from dpacct.declare.domain import DELTA
 from dpacct.declare.number import rounded
 from dpacct.declare.record import Exclusive, Usage
 from dpacct.display import aligned
@@ -98,7 +99,7 @@ def _account(line: CommandLine, settings: PlanSettings) -> Result:
         ]
         plan = plan.with_sigma(float(found[0].answer))
     else:
-        target = Epsilon.read(target, call).settings
+        target = {"delta": DELTA.check(call("delta"), typed["delta"])}
         found = list((plan.proved_rows if line.has("prove") else plan.rows)(**target))
     first = next(row for row in found if row.notion in ("strong", "client"))
     answer, shown, quantity = must_be_finite(first.answer), found, "epsilon"

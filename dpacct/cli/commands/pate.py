@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import bounded, grade, safe_number
-from dpacct.answer.ask import Epsilon
 from dpacct.cli.command import (
     DELTA,
     QUIET,
@@ -21,6 +20,7 @@ from dpacct.cli.command import (
 )
 from dpacct.cli.output import Result, must_be_finite, within, write_file
 from dpacct.cli.screens import of_answer
+from dpacct.declare.domain import DELTA as SMALL
 from dpacct.declare.domain import Word
 from dpacct.declare.number import rounded
 from dpacct.declare.record import Usage
@@ -71,7 +71,7 @@ def main(line: CommandLine) -> Result:
     from dpacct.voting.votes import Votes
 
     line.needs("delta")
-    delta = Epsilon.read(line.pick(("delta",)), line.option).delta
+    delta = line.read("delta", SMALL) or 0
     mechanism, typed = line.read("mechanism", Word(*KINDS)) or "", line.pick(_SETTINGS)
     kind = KINDS[mechanism]
     for name in typed:
