@@ -296,7 +296,7 @@ def test_the_papers_own_networks(
         ({"local__optimiser": "adamw"}, r"optimiser must be one of sgd, adam.*did you mean 'adam'"),
         ({"model": {"name": "cnn", "padding": "diagonal"}}, "padding must be one of"),
         ({"model": {"name": "cnn", "pool": [1]}}, "pool must be a list of 2 whole numbers"),
-        ({"model": {"name": "cnn", "kernel": 9, "padding": "valid"}}, "cnn must take samples .*[(]1, 8, 8[)]"),
+        ({"model": {"name": "cnn", "kernel": 9, "padding": "valid"}}, "cnn must take samples"),
         ({"model": {"name": "resnet", "groups": 3}}, "resnet must take samples .*divisible"),
         (
             {"model__name": "vgg"},
