@@ -87,7 +87,7 @@ class Moments(ABC):
         return 0.0
 
     def beside_idle(self, c: float, t: Floats) -> Floats:
-        """Return how far M is from its atom at loss 0 (`coin.RoundMoments`); raises `TooFine` for other laws."""
+        """Return how far M is from its atom at loss 0 (`coin.RoundMoments`); other laws raise `TooFine`."""
         raise TooFine
 
 
