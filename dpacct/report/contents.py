@@ -14,6 +14,7 @@ from dpacct.answer.answer import is_bound
 from dpacct.declare.number import up
 from dpacct.errors import DpacctError, NotCertified, Unreachable, Unsupported
 from dpacct.report.sources import CitedSource, of_answer, of_theorem, source
+from dpacct.vocabulary import Strength
 
 if TYPE_CHECKING:
     from dpacct.plan.node import Node
@@ -73,8 +74,9 @@ def must_bound(answer: Answer) -> Answer:
 def is_quick(answer: Answer) -> bool:
     """Return whether whole curves of the answer's plan take a second or two, and not minutes.
 
-    All of its laws must have a contour; then the work of some points of its privacy profile, over all
-    that the pictures need, is counted. No clock is read, so what a report contains hangs on the plan alone.
+    All of its laws must have a contour that gave the answer; then the work of some points of its privacy
+    profile, over all that the pictures need, is counted. No clock is read, so what a report contains
+    hangs on the plan alone.
     """
     import numpy as np
 
@@ -84,7 +86,10 @@ def is_quick(answer: Answer) -> bool:
     plan, epsilon = answer.tree, float(answer)
     assert plan is not None
     composed = Composition(plan, answer.adjacency)
-    if composed.renyi_only or not all(way.has_contour for way in composed.upper) or epsilon > VAST:
+    lined = all(way.has_contour for way in composed.upper)
+    if composed.renyi_only or not lined or epsilon > VAST:
+        return False
+    if answer.strength is Strength.BRACKETED:
         return False
     try:
         with metered() as work:

@@ -12,7 +12,7 @@ WHOSE = {"unit": "client"}
 SGD = (dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")) * 100).under("add-remove", **WHOSE)
 ONE = dp.Poisson("0.01")(dp.Gaussian(sigma="1.1")).under("add-remove", **WHOSE)
 """The same once: a tenth of the work, for what isn't about numbers."""
-FIXED = (dp.WithoutReplacement("0.05")(dp.Gaussian(sigma=2)) * 20).under("replace-one", **WHOSE)
+FIXED = (dp.WithoutReplacement("0.1")(dp.Gaussian(sigma=2)) * 100).under("replace-one", **WHOSE)
 COINS = (dp.RandomizedResponse(eps0=1) * 10).under("add-remove", **WHOSE)
 CHOICES = (dp.ExponentialMechanism(eps0="0.1") * 3).under("add-remove", **WHOSE)
 OPAQUE = (dp.ZCDP(rho="0.1") * 4).under("add-remove", **WHOSE)
