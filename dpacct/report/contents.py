@@ -74,9 +74,9 @@ def must_bound(answer: Answer) -> Answer:
 def is_quick(answer: Answer) -> bool:
     """Return whether whole curves of the answer's plan take a second or two, and not minutes.
 
-    All of its laws must have a contour that gave the answer; then the work of some points of its privacy
-    profile, over all that the pictures need, is counted. No clock is read, so what a report contains
-    hangs on the plan alone.
+    All of its laws must have a contour that answers, since the bracket is asked point by point; then the
+    work of some points of its privacy profile, over all that the pictures need, is counted. No clock is
+    read, so what a report contains hangs on the plan alone.
     """
     import numpy as np
 
@@ -86,12 +86,11 @@ def is_quick(answer: Answer) -> bool:
     plan, epsilon = answer.tree, float(answer)
     assert plan is not None
     composed = Composition(plan, answer.adjacency)
-    lined = all(way.has_contour for way in composed.upper)
-    if composed.renyi_only or not lined or epsilon > VAST:
-        return False
-    if answer.strength is Strength.BRACKETED:
+    if composed.renyi_only or not all(way.has_contour for way in composed.upper) or epsilon > VAST:
         return False
     try:
+        if plan.delta(epsilon=epsilon, method="exact").strength is Strength.BRACKETED:
+            return False
         with metered() as work:
             for point in (*np.linspace(0.0, 1.5 * epsilon, 8), *np.geomspace(0.05, 40.0, 8)):
                 plan.profile([point])
