@@ -65,7 +65,8 @@ def test_one_round_is_a_share_of_its_delta() -> None:
     """R = 1: p delta_f."""
     federated = plan(rounds=1, batch_size=120, client_rate="0.3")
     local = federated.local().delta(epsilon=0.5)
-    assert federated.tree().delta(epsilon=0.5).upper == pytest.approx(0.3 * float(local), rel=1e-8)
+    share = 0.3 * float(local)
+    assert share <= (federated.tree().delta(epsilon=0.5).upper or 0.0) <= share * (1 + 1e-4)
     # both coins, so the lower end towards one other client is below that
     weak, strong = federated.weak(delta=1e-5), federated.strong(delta=1e-5)
     assert weak.upper == strong.upper
