@@ -345,9 +345,8 @@ class Search:
 
     def _one_direction(self, x: float) -> tuple[Interval, bool]:
         """Log delta in the leading direction alone, and whether data sets have it."""
-        plan = Composition(
-            self.build(x), resolve_adjacency(self.build(x), self.adjacency), self._tilts
-        )
+        node = self.build(x)
+        plan = Composition(node, resolve_adjacency(node, self.adjacency), self._tilts)
         k = min(self._leading, len(plan.upper) - 1)
         solved = plan.upper[k].log_delta(self.epsilon)
         if solved.tilt and self._tilts is not None:
