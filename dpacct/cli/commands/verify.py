@@ -154,6 +154,8 @@ def _line(report: VerifyReport) -> str:
     if witness is not None:
         compared = witness.comparison
         true = f"[{down(compared.lower, 10)}, {up(compared.upper, 10)}]"
+        if compared.lower == compared.upper:
+            true = f"{compared.lower:.10g}"
         said = f"VIOLATED at {shown(witness.point)}: claimed {compared.claimed:.10g}, true {true}"
     elif report.unjudged:
         said = "NOT JUDGED: the oracle can tell nothing at any point that was drawn"
