@@ -29,7 +29,7 @@ from dpacct_training.data import (
     tables,
 )
 from dpacct_training.data.dataset import SIDE, Dataset, Federation, boxes, synth
-from dpacct_training.data.federate import PARTITIONS
+from dpacct_training.data.federate import PARTITIONS, Data, federate
 
 
 @contextmanager
@@ -339,6 +339,19 @@ def test_shards_are_not_iid() -> None:
     assert np.mean([len(set(data.y[rows].tolist())) for rows in made]) < 2.5  # of 4 classes
 
 
+def test_a_host_has_the_samples_of_its_own_clients() -> None:
+    wanted = Data(name="synth", clients=20, partition="dirichlet", samples=300)
+    everyone = federate(wanted)
+    for host in range(3):
+        part = federate(wanted, host, 3)
+        assert part.sizes == everyone.sizes
+        assert len(part.train) == sum(everyone.sizes[host::3])
+        for client, rows in enumerate(part.clients):
+            held = everyone.clients[client] if client % 3 == host else everyone.clients[0][:0]
+            assert np.array_equal(part.train.x[rows], everyone.train.x[held])
+            assert np.array_equal(part.train.y[rows], everyone.train.y[held])
+
+
 def test_shared_samples_are_refused() -> None:
     data = synth(samples=10).train
     with pytest.raises(dp.InvalidArgument, match="disjoint rows"):
@@ -375,7 +388,7 @@ def hashed(files: dict[str, tuple[str, str]], texts: dict[str, str]) -> dict[str
 
 def test_adult_reads_both_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test file begins with a remark and ends its lines with a full stop."""
-    line = "{}, Private, 1, {}, 8, Never-married, Sales, Husband, White, Male, 0, 0, 40, Peru, {}\n"
+    line = "{}, Private, 1, {}, 8, Never-married, Sales, Husband, White, Male, 50000, 1089, 40, Peru, {}\n"
     texts = {
         "train": line.format(50, "HS-grad", "<=50K") + line.format(25, "Masters", ">50K") + "\n",
         "test": "|1x3 Cross validator\n" + line.format(100, "HS-grad", ">50K."),
@@ -388,6 +401,7 @@ def test_adult_reads_both_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
     assert held["y_train"].tolist() == [0, 1] and held["y_test"].tolist() == [1]
     # age and hours over what the census codes at most; then a place for each word of all files
     assert held["x_train"][:, 0].tolist() == [128, 64] and held["x_test"][0, 0] == 255
+    assert held["x_test"][0, 1:5].tolist() == [128, 128, 64, 103]  # 8 of 16, 50000 of 99999, ...
     assert held["x_train"].shape == (2, 5 + 7 + 2) and held["x_test"].shape == (1, 14)
     assert (held["x_train"][:, 6:8] == [[255, 0], [0, 255]]).all()
     pieces = sources.pieces("adult", held, 2)

@@ -11,6 +11,7 @@ from dpacct_training.experiment import Prepared
 from dpacct_training.report import curves, report, without_guarantee
 from dpacct_training.run import FinishedRun, Session
 from tests.training.experiments import small
+from tests.training.systems import system
 
 pytestmark = pytest.mark.usefixtures("bare_reports")
 
@@ -109,6 +110,16 @@ def test_a_theorem_s_own_epsilon_is_no_guarantee() -> None:
     published = [a for a in written.others if a.method == "dp_fed_ls.theorem1"]
     assert len(published) == 1 and published[0].value > 2 * float(written.answer)
     assert "not a guarantee: as a paper prints it" in written.to_markdown()
+
+
+def test_the_paper_s_own_noise_is_said_beside_what_it_guarantees() -> None:
+    written = made(algorithm__name="dp_fedavg", privacy__noise="as-printed").to_markdown()
+    assert "is the epsilon of this report; the paper says 8." in written
+    prepared = system("udp_fl", privacy__noise="as-printed", privacy__rounds=1)
+    printed = report(prepared, Session(prepared).finish())
+    assert printed is not None
+    said = printed.to_markdown()
+    assert "accounted as the paper does, " in said and "of another norm than" in said
 
 
 def test_nothing_is_promised_without_noise() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -346,13 +346,14 @@ class Votes(Noise):
     """One vote of 1 for each query, whatever was sent; the labels of noisy majorities leave (GNMax).
 
     `neighbours`: k, where a vote is the mean of k neighbours' labels, in k-th parts. `level`: who is
-    protected, "agent" or "instance".
+    protected, "agent" or "instance". `clear`: counted without noise, so that nothing is guaranteed.
     """
 
     sigma: float = setting(1.0, positive)
     classes: int = setting(10, whole, 2)
     level: str = setting("agent", one_of, ("agent", "instance"))
     neighbours: int = setting(1, whole, 1, 10**6)
+    clear: bool = False
     kurtosis: ClassVar[float] = 3.0
 
     @property
@@ -362,6 +363,8 @@ class Votes(Noise):
 
     def stated(self, clip: float | None) -> dp.Node | None:
         """The queries of this aggregator."""
+        if self.clear:
+            return None
         query = dp.GNMax(sigma=self.sigma, level=self.level, neighbours=self.neighbours)
         return query.plan(self.size // self.classes)
 
@@ -391,25 +394,16 @@ class Votes(Noise):
 
     def without(self) -> Noise:
         """The votes without noise."""
-        return ClearVotes(**{field.name: vars(self)[field.name] for field in fields(self)})
+        return replace(self, clear=True)
+
+    def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
+        """The noisy counts, or the counts."""
+        return total if self.clear else super().add(total, stream, meter, part)
 
     def publish(self, noisy: Vector, denominator: float) -> NDArray[Any]:
         """The winning class of each query."""
         labels: NDArray[np.int64] = noisy.reshape(-1, self.classes).argmax(axis=1)
         return labels
-
-
-@dataclass(frozen=True)
-class ClearVotes(Votes):
-    """The votes counted without noise: nothing is guaranteed."""
-
-    def stated(self, clip: float | None) -> None:
-        """None: nothing is guaranteed."""
-        return None
-
-    def add(self, total: Vector, stream: Stream, meter: NoiseMeter, part: float = 1.0) -> Vector:
-        """The votes without noise."""
-        return total
 
 
 @dataclass(frozen=True)
