@@ -388,16 +388,6 @@ PROTECTS = {
 """The difference between two data sets that stays hidden."""
 
 
-def relation(answer: Answer) -> str:
-    """The sign between the quantity and its number: =, <=, >= or ~."""
-    if answer.is_estimate:
-        return "~"
-    bound = "<=" if answer.safe_end == "upper" else ">="
-    if answer.side is not Side.TWO_SIDED:
-        return bound
-    return "=" if is_tight(answer) else bound
-
-
 def is_tight(answer: Answer) -> bool:
     """Return whether the two ends agree in all printed digits."""
     if answer.lower is None or answer.upper is None or _below_floats(answer):
@@ -414,9 +404,8 @@ def _below_floats(answer: Answer) -> bool:
 
 def safe_number(answer: Answer, digits: int = DIGITS) -> str:
     """The safe end, rounded to its safe side; an estimate has none and is rounded to nearest."""
-    direction: Direction = "nearest"
-    if not answer.is_estimate:
-        direction = "up" if answer.safe_end == "upper" else "down"
+    direction: Direction = "up" if answer.safe_end == "upper" else "down"
+    direction = "nearest" if answer.is_estimate else direction
     if answer.log_value is not None and _below_floats(answer):
         return power_of_ten(answer.log_value, direction)
     return rounded(float(answer), direction, digits)
@@ -424,7 +413,10 @@ def safe_number(answer: Answer, digits: int = DIGITS) -> str:
 
 def bounded(answer: Answer, digits: int = DIGITS) -> str:
     """`<= 1.5154`: what is said of the quantity."""
-    return f"{relation(answer)} {safe_number(answer, digits)}"
+    sign = "<=" if answer.safe_end == "upper" else ">="
+    if answer.is_estimate or (answer.side is Side.TWO_SIDED and is_tight(answer)):
+        sign = "~" if answer.is_estimate else "="
+    return f"{sign} {safe_number(answer, digits)}"
 
 
 def grade(answer: Answer) -> str:
@@ -468,15 +460,14 @@ def interval(answer: Answer) -> str:
     lower, upper = answer.lower, answer.upper
     if answer.strength <= Strength.PUBLISHED or (lower is None and upper is None):
         return "none"
-    if lower is None:
-        return f"at most {up(upper, 6)}" if upper is not None else "none"
-    if upper is None:
-        return f"at least {down(lower, 6)}"
+    if lower is None or upper is None:
+        return (
+            f"at most {up(upper, 6)}" if upper is not None else f"at least {down(lower or 0.0, 6)}"
+        )
     if lower == upper:
         return f"exactly {near(lower, 17)}"
-    digits = 10
-    if math.isfinite(lower + upper):
-        digits = told_apart(lower, upper, most=16, least=4)
+    finite = math.isfinite(lower + upper)
+    digits = told_apart(lower, upper, most=16, least=4) if finite else 10
     return f"[{down(lower, digits)}, {up(upper, digits)}]"
 
 
@@ -487,19 +478,18 @@ def leading(answer: Answer, digits: int) -> str:
 
 def certainty(answer: Answer) -> str:
     """One line on how well the answer is known."""
-    sentence = KNOWN[answer.strength]
+    sentence, least = KNOWN[answer.strength], f"the least {answer.quantity} that holds"
     if answer.is_estimate:
         return sentence
     if answer.lower is None and answer.strength >= Strength.CONVERGED:
-        return f"{sentence}: the least {answer.quantity} that holds is at most this"
+        return f"{sentence}: {least} is at most this"
     ends = bracket(answer, 12)
     if not ends or answer.lower is None:
         return sentence
-    sentence = sentence.partition(";")[0]
+    known = sentence.partition(";")[0]
     if is_tight(answer):
-        return f"{sentence}: the least {answer.quantity} that holds lies {ends}"
-    least = f"the least {answer.quantity} that holds"
-    return f"{sentence}: {least} is at most this and at least {down(answer.lower, 4)}"
+        return f"{known}: {least} lies {ends}"
+    return f"{known}: {least} is at most this and at least {down(answer.lower, 4)}"
 
 
 def protected(answer: Answer) -> str:

@@ -27,6 +27,7 @@ from dpacct.errors import AssumptionViolated, LedgerDamaged
 
 if TYPE_CHECKING:
     from dpacct.ledger.ledger import Ledger
+    from dpacct.plan.node import Node
 
 Body = dict[str, Any]
 Page = tuple[Body, list[str]]
@@ -126,71 +127,60 @@ def _heading(ledger: Ledger) -> list[str]:
     return [f"budget   {ledger.budget}", f"rule     {meaning[ledger.rule]}"]
 
 
-def _last(ledger: Ledger) -> Any:
-    """The kind of release that was counted last, else the first of the declared plan; None without both."""
-    plan = ledger.plan or ledger.planned
-    return None if plan is None else plan.releases()[-1 if ledger.plan else 0][0]
-
-
 def _left(ledger: Ledger) -> list[str]:
-    step = _last(ledger)
-    return [] if step is None else [f"left     {ledger.room(step)}"]
+    """The room for what was counted last, else for the first release of the declared plan."""
+    plan = ledger.plan or ledger.planned
+    if plan is None:
+        return []
+    return [f"left     {ledger.room(plan.releases()[-1 if ledger.plan else 0][0])}"]
+
+
+def _saved(plan: Node | None) -> Any:
+    return None if plan is None else plan.to_dict()
 
 
 def _show(ledger: Ledger, _: CommandLine) -> Page:
-    limited = ledger.budget.delta is not None
-    spent = ledger.spent() if limited else None
-    names = [name for name in ledger.accounts if name != "run"]
-    intents, ends = ledger.intents, list(ledger.outcomes.values())
-    outcomes = {
-        "released": ends.count("released"),
-        "failed": ends.count("failed"),
-        "unknown": len(intents) - len(ends),
-    }
+    spent = None if ledger.budget.delta is None else ledger.spent()
+    accounts = {name: ledger.account(name) for name in ledger.accounts if name != "run"}
+    ends, count = list(ledger.outcomes.values()), len(ledger.intents)
+    outcomes = {end: ends.count(end) for end in ("released", "failed")}
+    outcomes["unknown"] = count - len(ends)
     left = _left(ledger)
     body = {
         **_facts(ledger),
-        "intents": len(intents),
+        "intents": count,
         "outcomes": outcomes,
-        "plan": None if ledger.plan is None else ledger.plan.to_dict(),
+        "plan": _saved(ledger.plan),
         "spent": None if spent is None else spent.to_dict(),
         "share": 1.0 - ledger.remaining.share,
         "left": left[0].removeprefix("left     ") if left else None,
-        "accounts": {name: _account(ledger, name) for name in names},
+        "accounts": {
+            name: {
+                "budget": account.budget.to_dict(),
+                "rule": account.rule,
+                "plan": _saved(account.plan),
+                "spent": None if account.budget.delta is None else account.spent.to_dict(),
+            }
+            for name, account in accounts.items()
+        },
     }
+    # `release` notes how it ended, `spend` does not
+    words = {"released": "released", "failed": "failed", "unknown": "without a noted end"}
+    noted = ", ".join(f"{outcomes[end]} {word}" for end, word in words.items() if outcomes[end])
     lines = [
         *_heading(ledger),
-        f"counted  {_releases(len(intents))}, each before its noise was drawn{_ends(outcomes)}",
+        f"counted  {_releases(count)}, each before its noise was drawn{f' ({noted})' if ends else ''}",
         f"plan     {ledger.plan or 'nothing'}",
+        *([] if spent is None else [f"spent    {spent}, if all of it had been planned beforehand"]),
+        *left,
+        *(f"{shown(n)}: {a.plan or 'nothing'}, of {a.budget}" for n, a in accounts.items()),
+        f"head     {ledger.head}",
     ]
-    if spent is not None:
-        lines.append(f"spent    {spent}, if all of it had been planned beforehand")
-    lines += left
-    for name in names:
-        account = ledger.account(name)
-        lines.append(f"{shown(name)}: {account.plan or 'nothing'}, of {account.budget}")
-    return body, [*lines, f"head     {ledger.head}"]
+    return body, lines
 
 
 def _releases(count: int) -> str:
     return "1 release" if count == 1 else f"{count:,} releases"
-
-
-def _ends(outcomes: Mapping[str, int]) -> str:
-    """Count how the recorded releases ended, where that was noted (by `release`, not by `spend`)."""
-    noted = [f"{count} {end}" for end, count in outcomes.items() if count and end != "unknown"]
-    if not noted:
-        return ""
-    unknown = outcomes["unknown"]
-    return f" ({', '.join(noted)}{f', {unknown} without a noted end' if unknown else ''})"
-
-
-def _account(ledger: Ledger, name: str) -> Body:
-    account = ledger.account(name)
-    spent = None if account.budget.delta is None else account.spent.to_dict()
-    plan = None if account.plan is None else account.plan.to_dict()
-    budget = account.budget.to_dict()
-    return {"budget": budget, "rule": account.rule, "plan": plan, "spent": spent}
 
 
 def _log(ledger: Ledger, _: CommandLine) -> Page:
@@ -212,13 +202,13 @@ def _row(row: Mapping[str, Any]) -> str:
     by_plan: dict[str, list[str]] = {}
     for name, plan in row["charges"].items():
         by_plan.setdefault(plan, []).append(name)
-    whose = "; ".join(
+    whose = [
         plan if names == ["run"] else f"{shown(', '.join(names))}: {plan}"
         for plan, names in by_plan.items()
-    )
+    ]
     label = f"  {shown(row['label'])}" if row["label"] else ""
     outcome = "" if row["outcome"] == "unknown" else f"  {row['outcome']}"
-    return f"{row['number']:>6}  {row['at']}  {whose}{label}{outcome}"
+    return f"{row['number']:>6}  {row['at']}  {'; '.join(whose)}{label}{outcome}"
 
 
 def _check(ledger: Ledger, line: CommandLine) -> Page:
@@ -252,8 +242,8 @@ def _report(ledger: Ledger, _: CommandLine) -> Page:
     body = {
         **_facts(ledger),
         "guarantee": answer.to_dict(),
-        "planned": None if planned is None else planned.to_dict(),
-        "counted": None if ledger.plan is None else ledger.plan.to_dict(),
+        "planned": _saved(planned),
+        "counted": _saved(ledger.plan),
         "spent": spent.to_dict(),
         "violated": violated,
     }
