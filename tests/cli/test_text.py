@@ -187,7 +187,7 @@ def test_noise_that_was_looked_for_is_saved_as_it_is_typed(
     asked = f"--delta 1e-5 --rate 0.1 --steps 10 --sampling {sampling}"
     line(f"noise --eps 3 {noise} {asked} --quiet --effort 0 --save {path}")
     spent = float(line(f"compose {path} --quiet --effort 0").stdout)
-    assert spent == pytest.approx(3, rel=1e-9)
+    assert spent == pytest.approx(3, rel=1e-4)
     gaussian = "laplace" not in noise
     assert ("noise multiplier" in line(f"report {path} --quiet").stdout) == (
         gaussian or "clip" in noise
