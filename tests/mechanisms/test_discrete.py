@@ -189,7 +189,7 @@ def test_many_releases_are_the_power_of_a_polynomial(
             if (loss := steps * ordered[0] + k * spacing) > epsilon
         )
         answer = run.delta(epsilon=epsilon)
-        assert oracle.agrees(answer.value, truth, 1e-8)
+        assert answer.lower <= truth <= answer.upper <= truth * (1 + 1e-4) + 1e-30
 
 
 def test_more_discrete_gaussian_noise_can_be_less_private() -> None:
