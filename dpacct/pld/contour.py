@@ -251,10 +251,14 @@ def _recurrence(
         # a line that falls over more than a period shows every recurrence of one law
         if periods > 1.5 and bool(np.logical_and.reduce(sizes[1:] <= sizes[:-1] + 1e-18)):
             return None
-    for jump in (moments.jump(c) for moments, _ in saddle.moments):
-        if not jump > 0.0:
-            continue
-        t = beyond + 2.0 * math.pi / (jump * _IN_A_PERIOD) * np.arange(_PERIODS * _IN_A_PERIOD + 2)
+    jumps = sorted((moments.jump(c) for moments, _ in saddle.moments), reverse=True)
+    jumps = [jump for jump in jumps if jump > 0.0]
+    while jumps:  # those within a factor of two of each other are looked at together
+        widest = jumps[0]
+        near = [jump for jump in jumps if jump >= 0.5 * widest]
+        jumps = jumps[len(near) :]
+        size = math.ceil(_PERIODS * _IN_A_PERIOD * widest / near[-1]) + 2
+        t = beyond + 2.0 * math.pi / (widest * _IN_A_PERIOD) * np.arange(size)
         level: Floats = np.zeros(t.size)
         for moments, n in saddle.moments:
             level += n * moments.turned(c, t).real
