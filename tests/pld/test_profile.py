@@ -150,4 +150,4 @@ def test_a_direction_that_cannot_lead_needs_no_grid() -> None:
     assert work.spent < 1.0
     for epsilon, delta in zip(epsilons.tolist(), deltas.tolist(), strict=True):
         truth = run.delta(epsilon=epsilon, method="exact").value
-        assert truth * (1.0 - 1e-12) <= delta <= truth * (1.0 + 1e-4)
+        assert truth * (1.0 - 1e-12) <= delta <= truth * (1.0 + 2e-3)

@@ -10,7 +10,8 @@ docs/theory/bracket.md has the theorem and a lemma for each charge.
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +22,9 @@ from dpacct.pld.roots import root
 from dpacct.pld.stable import Floats, TooFine
 
 from .search import DirectionSearch
+
+if TYPE_CHECKING:
+    from .whole import ProfileReader
 
 WIDTH = 2e-5
 """Relative width that is aimed at."""
@@ -125,14 +129,18 @@ class CurveEnds:
         self._sources, self._width = sources, max(width, _NESTED_CURVE) if coarse else width
         self._listed = _listed(sources)
 
+    @cached_property
+    def _read(self) -> ProfileReader:
+        from .whole import ProfileReader
+
+        return ProfileReader(self._sources, self._width)
+
     def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """The ends and errors at these epsilons."""
         errors = np.zeros(epsilons.shape)
         if self._listed is not None:
             return self._listed[1].log_deltas(epsilons), errors
-        from .whole import profile
-
-        high = profile(self._sources, epsilons, self._width)[1]
+        high = self._read(epsilons)[1]
         infinite = infinite_mass(self._sources)
         if infinite > 0.0:
             high = np.logaddexp(high, math.log(infinite)) + 4e-15
