@@ -252,6 +252,11 @@ BLANKET = Citation(
 REALISED = Citation(
     "below: shuffled randomised response, the others' answers fixed", "dpacct.shuffled_responses"
 )
+COUNTED = Citation(
+    "the count of ones at the worst of all inputs of the others, both directions",
+    "dpacct.counted",
+    link="docs/theory/shuffling.md",
+)
 NOT_COUNTED_ON = Citation(
     "no bound is below the randomiser's own eps0: shuffling is not counted on",
     "dpacct.shuffling_unused",

@@ -23,6 +23,7 @@ from dpacct.citations import (
     BENNETT,
     BLANKET,
     CLONES,
+    COUNTED,
     ERLINGSSON,
     FELDMAN_2020,
     FELDMAN_2022,
@@ -44,7 +45,7 @@ from dpacct.plan.node import resolve_adjacency
 from dpacct.pld import conversions
 from dpacct.pld.roots import crossing, halved
 from dpacct.shuffling import published
-from dpacct.shuffling.count import Count
+from dpacct.shuffling.count import BUDGET, Count, Inputs
 from dpacct.shuffling.letters import Letters, hidden_log_delta, mixture
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -202,6 +203,8 @@ def closed_forms(eps0: float, clients: int, answers: int) -> Iterator[Bound]:
 
 # --- what a shuffle answers
 
+_PROFILE_BUDGET = BUDGET // 20  # of each epsilon, where many are asked
+
 
 @lru_cache(maxsize=8)  # an answer is printed beside all its bounds
 def upper_bounds(shuffle: Shuffle) -> list[Bound]:
@@ -230,6 +233,13 @@ def lower_bounds(shuffle: Shuffle) -> list[Bound]:
     return realised_bounds
 
 
+def inputs_of(shuffle: Shuffle) -> Inputs | None:
+    """The shuffle of binary responses of all clients, which is known exactly; else None."""
+    if shuffle.k != 2 or shuffle.rate != 1:
+        return None
+    return Inputs(int(shuffle.clients), float(shuffle.eps0))
+
+
 @dataclass(frozen=True)
 class ShuffleQuestion:
     """Epsilon of one shuffle at a log delta, or log delta at an epsilon; `past`: none is left there."""
@@ -256,6 +266,12 @@ class ShuffleQuestion:
         if self.quantity == "epsilon":
             return min(bound.epsilon(self.at), float(self.shuffle.eps0))
         return -math.inf if self.past else bound.log_delta(self.at)
+
+    def counted(self, binary: Inputs) -> tuple[float, float]:
+        """Both ends of the exact count."""
+        if self.quantity == "epsilon":
+            return binary.epsilon(self.at)
+        return (-math.inf, -math.inf) if self.past else binary.log_delta(self.at)
 
     def useless(self, value: float) -> bool:
         """Return whether this is no better than the randomiser's own guarantee."""
@@ -295,6 +311,11 @@ def sharper(
 ) -> Answer | None:
     """See `Shuffle.sharper`; None for a method of compositions."""
     question, started = ShuffleQuestion.of(shuffle, quantity, at, adjacency), time.perf_counter()
+    binary = inputs_of(shuffle)
+    if method in ("auto", "count") and binary is not None:
+        lower, upper = question.counted(binary)
+        counted = replace(local(0.0), name="count", basis=COUNTED)
+        return question.answer(counted, upper, lower, started)
     named = {bound.name: bound for bound in upper_bounds(shuffle)}
     if method in named:
         value, chosen = question.by(named[method]), named[method]
@@ -319,7 +340,12 @@ def profile(
     resolve_adjacency(shuffle, adjacency)
     array = np.atleast_1d(np.asarray(epsilons))
     asked = [EPSILON.check("epsilon", value) for value in array.ravel().tolist()]
-    results = [float(shuffle.delta(epsilon=at)) for at in asked]
+    binary = inputs_of(shuffle)
+    if binary is None:
+        results = [float(shuffle.delta(epsilon=at)) for at in asked]
+    else:
+        logs = [binary.log_delta(float(at), _PROFILE_BUDGET)[1] for at in asked]
+        results = [min(1.0, math.nextafter(math.exp(log), 1.0)) for log in logs]
     return np.reshape(np.array(results), array.shape)
 
 

@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 
 from dpacct.shuffling import bounds
-from dpacct.shuffling.count import Count
+from dpacct.shuffling.count import Count, Inputs
 from dpacct.shuffling.letters import Letters
 from tests.shuffling.enumeration import delta, random_rows, response
 
@@ -75,6 +75,8 @@ def claims(case: dict[str, Any]) -> Iterator[tuple[str, float]]:
         for bound in bounds.closed_forms(eps0, n, answers):
             if bound.name.startswith("balle"):
                 yield bound.name, bound.log_delta(at)
+        if answers == 2:
+            yield "count", Inputs(n, eps0).log_delta(at)[1]
 
 
 def promised(rng: Random) -> Iterator[tuple[str, float]]:
