@@ -19,6 +19,7 @@ from dpacct.pld import bracket, contour
 from dpacct.pld.interval import Interval
 from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
+from dpacct.pld.outcomes import outcomes
 from dpacct.pld.pair import PairMoments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
 from dpacct.pld.profile import Profile, SkippedReadings
@@ -217,6 +218,9 @@ class Direction:
 
     @cached_property
     def _profile(self) -> Profile:
+        few = outcomes(merged(self.sources)) if self.kinked else None
+        if few is not None:
+            return Profile(lambda at: (few[1].log_deltas(at), np.zeros(at.shape)), every=True)
         return Profile(SkippedReadings(self._by_contours), every=self.kinked)
 
     @cached_property

@@ -21,6 +21,7 @@ from .compose import Decided, Laws, Sum, compose, decided, mass_at_infinity, til
 from .grid import aligned_step, grid_laws, pessimistic
 from .layout import Layout, least_rest
 from .loss import gaussian
+from .outcomes import Listed, may_be_listed
 from .pieces import (
     Cut,
     Pieces,
@@ -308,14 +309,19 @@ def together(sources: Sources) -> Sources:
 
 
 def merged(sources: Sources) -> Sources:
-    """Merge sources as grids take them: one Gaussian, stacks row by row."""
-    return together([(part, n * each) for source, n in sources for part, each in source.apart])
+    """Merge sources as grids take them: one Gaussian, few outcomes listed, stacks row by row."""
+    fewer = together([(part, n * each) for source, n in sources for part, each in source.apart])
+    if sum(n for _, n in fewer) > 1.0 and may_be_listed(fewer):
+        return [(Listed(tuple((source, round(n)) for source, n in fewer)), 1.0)]
+    return fewer
 
 
 def nested(parts: Sequence[tuple[Source, int]]) -> Source:
     """A composition as one source."""
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
+    if may_be_listed([(source, float(n)) for source, n in parts]):
+        return Listed(tuple(parts))
     return Nested(tuple(parts))
 
 

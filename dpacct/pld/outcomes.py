@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .pieces import Pieces, Sources
+from .pieces import Pieces, Source, Sources, ever, gathered
 from .stable import Floats
 
+MOST_OUTCOMES = 1 << 15
+"""Outcomes of a composition that are still listed one by one."""
+# losses that nodes can be made to meet, and outcomes of one step
+_FEW = 64
 # relative rounding of a sum of many positive terms, and of its terms
 _SUM = 1e-14
 # rounding of one logarithm, relative to 1 and its size
@@ -133,3 +139,190 @@ def outcomes(sources: Sources) -> tuple[Outcomes, Outcomes] | None:
         return None
     below, above = (Outcomes.points(side.where(side.log_p > -math.inf)) for side in sides)
     return below, above
+
+
+# -- all outcomes of a composition: how often each falls is multinomial ----------------------------
+
+
+def draws(kinds: int, count: int) -> NDArray[np.intp]:
+    """The kinds of `count` draws in order, 0 <= k_1 <= k_2 <= ... < kinds: one row for each way."""
+    rows = np.arange(kinds)[:, None]
+    for _ in range(count - 1):
+        size = kinds - rows[:, -1]
+        place = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        rows = np.repeat(rows, size, axis=0)
+        rows = np.column_stack((rows, rows[:, -1] + place))
+    return rows
+
+
+def ways(kinds: int, count: int) -> Floats:
+    """List the ways in which `count` draws fall on the kinds: a row of multiplicities for each."""
+    if kinds > count:
+        chosen = draws(kinds, count)
+        cells = (kinds * np.arange(len(chosen))[:, None] + chosen).ravel()
+        often = np.bincount(cells, minlength=kinds * len(chosen))
+        return np.asarray(often.reshape(-1, kinds), float)
+    rows, left = np.zeros((1, 0)), np.array([count])
+    for _ in range(kinds - 1):
+        size = left + 1
+        drawn = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
+        rows, left = np.repeat(rows, size, axis=0), np.repeat(left, size) - drawn
+        rows = np.column_stack((rows, drawn))
+    return np.column_stack((rows, left))
+
+
+def log_ways(often: Floats, count: int) -> Floats:
+    """Log multinomial coefficient of each row."""
+    if often.shape[1] == 1:
+        return np.zeros(1)
+    table = log_factorials(count)
+    return np.asarray(table[-1] - table[often.astype(int)].sum(axis=1))
+
+
+def log_factorials(n: int) -> Floats:
+    """log k! for k = 0 .. n, summed in long doubles: n log n of them would leave 1e-16 n log n."""
+    logs = np.log(np.arange(1, n + 1, dtype=np.longdouble))
+    return np.concatenate((np.zeros(1), np.cumsum(logs).astype(float)))
+
+
+@dataclass(frozen=True)
+class Listed(Source):
+    """The composition of sources (each with its count) of which `may_be_listed` is true."""
+
+    parts: tuple[tuple[Source, int], ...]
+
+    @property
+    def pointed(self) -> bool:
+        """Return whether there are atoms alone."""
+        return True
+
+    @cached_property
+    def points(self) -> Pieces:
+        """Every outcome; those of one loss together."""
+        total: Pieces | None = None
+        for source, count in self.parts:
+            pieces = source.pieces(source.atoms, upper=True)
+            power = _power(pieces, count)
+            total = power if total is None else _product(total, power)
+        assert total is not None
+        result = _together(total)
+        return Pieces(
+            result.log_p,
+            result.loss,
+            result.low,
+            result.high,
+            result.slack,
+            result.unsure,
+            result.slip,
+            self.infinite,
+            self.lost,
+        )
+
+    @property
+    def only_atoms(self) -> bool:
+        """Return whether nodes can meet each of the losses."""
+        return self.points.low.size <= _FEW
+
+    @property
+    def atoms(self) -> Floats:
+        """The losses, where these are few."""
+        return self.points.low if self.only_atoms else np.empty(0)
+
+    @property
+    def least(self) -> float:
+        """The least loss."""
+        return -math.inf if self.points.lost > 0.0 else float(self.points.low[0])
+
+    @property
+    def infinite(self) -> float:
+        """P-mass of an infinite loss."""
+        return ever((source.infinite, n) for source, n in self.parts)
+
+    @property
+    def lost(self) -> float:
+        """Q-mass that P does not have."""
+        return ever((source.lost, n) for source, n in self.parts)
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """Losses outside which no outcome has e^log_mass."""
+        points = self.points
+        kept = points.low[points.log_p > log_mass]
+        if not kept.size:
+            kept = points.low[[int(np.argmax(points.log_p))]]
+        return float(kept[0]), float(kept[-1])
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """All outcomes, gathered between edges where they are many."""
+        points = self.points
+        return points if self.only_atoms or not edges.size else gathered(points, edges)
+
+
+def may_be_listed(sources: Sources) -> bool:
+    """Return whether the outcomes of all steps together are few."""
+    total = 1.0
+    for source, count in sources:
+        if not source.only_atoms or source.bracketed or count != round(count):
+            return False
+        kinds = source.atoms.size
+        if not 0 < kinds <= _FEW:
+            return False
+        ways = math.lgamma(count + kinds) - math.lgamma(count + 1.0) - math.lgamma(kinds)
+        total *= math.exp(min(ways, 100.0))
+        if total > MOST_OUTCOMES:
+            return False
+    return all(_finite(source) for source, _ in sources)
+
+
+def _finite(source: Source) -> bool:
+    return bool(np.isfinite(source.pieces(source.atoms, upper=True).log_p).all())
+
+
+def _together(points: Pieces) -> Pieces:
+    """Outcomes in the order of losses, those that differ by rounding alone as one."""
+    points = points.where(np.argsort(points.low, kind="stable"))
+    losses, widest = points.loss, float(np.max(points.unsure))
+    near = np.diff(losses) <= 4.0 * widest
+    if not near.any():
+        return points
+    starts = np.flatnonzero(np.append(True, ~near))
+    counts = np.diff(np.append(starts, losses.size))
+    most = np.maximum.reduceat(points.log_p, starts)
+    total = np.add.reduceat(np.exp(points.log_p - np.repeat(most, counts)), starts)
+    spread = np.maximum.reduceat(losses, starts) - losses[starts]
+    middle = losses[starts] + 0.5 * spread
+    slack = float(np.max(points.slack)) + 1.2e-16 * float(counts.max())
+    unsure = widest + spread
+    return Pieces(most + np.log(total), middle, middle, middle, slack, unsure, unsure)
+
+
+def _power(pieces: Pieces, count: int) -> Pieces:
+    """The outcomes of so many steps; infinite losses are left to the caller."""
+    unsure = np.broadcast_to(pieces.unsure, pieces.loss.shape)
+    if count == 1:
+        return Pieces(
+            pieces.log_p, pieces.loss, pieces.low, pieces.high, pieces.slack, unsure, unsure
+        )
+    often = ways(pieces.loss.size, count)
+    many = log_ways(often, count)
+    log_p, losses = (often @ values for values in (pieces.log_p, pieces.loss))
+    slack = count * float(np.max(pieces.slack)) + 1e-15 * (
+        math.lgamma(count + 1.0) + pieces.loss.size
+    )
+    slack += 1e-15 * float(np.abs(log_p).max())
+    rounding = often @ unsure + 1e-15 * (often @ np.abs(pieces.loss))
+    return Pieces(many + log_p, losses, losses, losses, slack, rounding, rounding)
+
+
+def _product(pieces: Pieces, others: Pieces) -> Pieces:
+    """The outcomes of both."""
+
+    def outer(a: Floats, b: Floats) -> Floats:
+        return np.add.outer(a, b).ravel()
+
+    losses, log_p = outer(pieces.loss, others.loss), outer(pieces.log_p, others.log_p)
+    first = np.broadcast_to(pieces.unsure, pieces.loss.shape)
+    second = np.broadcast_to(others.unsure, others.loss.shape)
+    rounding = outer(first, second) + 2e-16 * np.abs(losses)
+    slack = float(np.max(pieces.slack)) + float(np.max(others.slack))
+    slack += 2e-16 * float(np.abs(log_p).max())
+    return Pieces(log_p, losses, losses, losses, slack, rounding, rounding)
