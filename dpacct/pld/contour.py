@@ -466,8 +466,9 @@ def _off(error: float, slope: float) -> float:
 
 def _of_gaussian(mu: float, log_target: float) -> Interval | None:
     """Return epsilon by the closed form; None where that cancels."""
-    if not gaussian_log_delta(mu, 0.0)[0] > log_target:
-        return None
+    least, error = gaussian_log_delta(mu, 0.0)
+    if not least > log_target:
+        return Interval.about(0.0, 0.0) if error < _CLOSED else None
     # here delta is less: it is at most e^{-z^2/2}, and its log is concave, so that Newton comes from above
     value = mu * (math.sqrt(-2.0 * log_target) + 0.5 * mu)
     for _ in range(_MOST_STEPS):
@@ -560,6 +561,8 @@ def _newton(saddle: Saddle, line: ContourLine, log_target: float) -> Interval | 
             if error > ACCURATE or not _confirmed(saddle, line, value):
                 return _UNRESOLVED
             error = _off(error + gap, slope) + _FLOOR * abs(value)
+            if value + error <= 0.0:
+                return Interval.about(0.0, 0.0)
             return Interval.about(max(0.0, value), error, total.c)
         previous, value = abs(move), value + move
     return None
