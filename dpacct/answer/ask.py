@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from dpacct.answer.answer import Answer, Answers
 from dpacct.citations import ADDED, PURE
-from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA
+from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA, TARGET_EPSILON
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter, Record
 from dpacct.declare.words import DIGITS, EFFORT, MOST_EFFORT, PROOF_DIGITS
@@ -152,7 +152,7 @@ class BoundaryQuestion(Question):
     Its plan is a function of the parameter, in which privacy must be monotone.
     """
 
-    epsilon: Parameter[Fraction] = Parameter(EPSILON, "epsilon to meet")
+    epsilon: Parameter[Fraction] = Parameter(TARGET_EPSILON, "epsilon to meet")
     delta: Parameter[Fraction] = Parameter(DELTA, "delta to meet")
 
     def __init__(

@@ -311,5 +311,7 @@ PURE_DELTA = Real(0, 1, "left", as_float=False)
 """The delta of a guarantee, which may be pure."""
 EPSILON = Real(0, math.inf, "left", typical=(0, 20))
 """The epsilon of a question."""
+TARGET_EPSILON = Real(0, 10**15, "both", typical=(0, 20))
+"""The epsilon that a parameter is sought for: beyond, floats do not tell a noise that meets it from none."""
 ORDER = Real(1, math.inf, typical=(1.1, 64))
 """A Renyi order."""

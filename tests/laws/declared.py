@@ -37,6 +37,7 @@ RANGES = {
     "[0, 1)": "delta",
     "[0, 1000000000000]": "smoothing",
     "[0, 1]": "nu",
+    "[0, 1000000000000000]": "epsilon",
     "[0, inf)": "epsilon per_clip per_sensitivity",
     "[0.001, 1000000000]": "b noise_multiplier sigma threshold_sigma",
     "[0.002, 10000000000]": "scale",
