@@ -282,14 +282,15 @@ def short(value: object, direction: Direction = "nearest") -> str:
 
     What holds at an epsilon and a delta holds at larger ones: there a longer number is rounded up.
 
-    >>> short(Fraction(1, 10**5)), short(Fraction("0.1234561"), "up"), short("client")
-    ('1e-5', '0.123457', 'client')
+    >>> short(Fraction(1, 10**5)), short(Fraction("0.1234561"), "up"), short(Fraction("0.99999999"), "up")
+    ('1e-5', '0.123457', '0.99999999')
     """
     if not isinstance(value, Fraction | int):
         return str(value)
     written = text(value)
     if fits(Fraction(value)) and (len(written) > 8 or written.startswith("0.0000")):
-        return rounded(value, direction, 6)
+        few = rounded(value, direction, 6)
+        return written if few == "1" else few  # a delta just below 1 is none of 1
     return written
 
 
