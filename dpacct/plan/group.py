@@ -178,7 +178,10 @@ class Group(Profiled, kind="group"):
         else:
             value = self._crossing(ln(at), word)
             if value == math.inf:
-                return None
+                if any(way.log_kept < 0.0 for way in _composed(self.node, word).upper):
+                    message = f"no epsilon gives the group of {self.size} this delta by its profile"
+                    raise Unsupported(message, argument="delta")
+                return None  # a profile that is not known far out
         return Answer(
             quantity=quantity,
             value=value,
