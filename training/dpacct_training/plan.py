@@ -279,8 +279,8 @@ def least(
     """The smallest noise, in seven digits, at which `rounds` releases cost at most `target`.
 
     Calibration stops on one route's value, and a ledger asks for the safe end of the best route; so the
-    result goes up until that question is answered too, and no more than a thousandth further. Raises
-    `Unreachable`.
+    result goes up until that question is answered too, and no more than a thousandth further. Where that
+    is a proof, it is the least: a bracket's width would change with the accountant. Raises `Unreachable`.
     """
 
     def release(noise: float) -> dp.Node:
@@ -296,8 +296,13 @@ def least(
     short = noise
     while not fits(noise):
         short, noise, step = noise, rounded_up(noise * (1.0 + step)), 4.0 * step
-    while noise > short * 1.001:
+    answer, apart = epsilon(release(noise), rounds, delta), 1e-3
+    if answer.strength is dp.Strength.PROVED and float(answer) < target * (1.0 - 1e-6):
+        short, apart = min(short, rounded_up(noise * (1.0 - 1e-4))), 0.0
+    while noise > short * (1.0 + apart):
         middle = rounded_up((short + noise) / 2.0)
+        if middle >= noise:  # no number of seven digits between them
+            break
         short, noise = (short, middle) if fits(middle) else (middle, noise)
     return noise
 

@@ -280,12 +280,15 @@ def page(stored: Sequence[Study]) -> str:
         for name in ("head.md", "tail.md")
     )
     chance = f"{(1 - LEVEL) * len(words):.1f}"
+    absent = sorted({s.name for s in studies()} - {s.name for s in stored})
+    unstored = ", ".join(f"`{name}`" for name in absent) or "none"
     fits = [(s.experiment.name, s.name, " ".join(s.full.split())) for s in stored if s.full]
     return (
         head.format(count=len(words), counts=counts, chance=chance)
         + "".join(f"{_row(study, verdict)}\n" for study, verdict in verdicts)
         + tail.format(
             costs="\n".join(map(_cost, stored)),
+            unstored=unstored,
             full="\n".join(f"- **{title}** (`{name}`): {says}" for title, name, says in fits),
         )
     )
