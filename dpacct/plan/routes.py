@@ -36,7 +36,16 @@ from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.plan.samplers.sampled import SampledRelease, Sampler
 from dpacct.pld import bracket, contour, conversions, rows
-from dpacct.pld.budget import MEMORY, SECONDS, WORK, Overspent, metered, one_question, spent
+from dpacct.pld.budget import (
+    MEMORY,
+    MOST_WORK,
+    SECONDS,
+    WORK,
+    Overspent,
+    metered,
+    one_question,
+    spent,
+)
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
 from dpacct.pld.loss import gaussian
@@ -57,6 +66,7 @@ CONVERGED = 1e-9
 _LEAST_LOG = -708.0  # log of the smallest normal double
 # of the work of a question, what contours may take before a grid is asked
 _ON_CONTOURS = 0.7
+_MANY_KINDS = 1000
 WIDTH = bracket.WIDTH
 """Relative width of a bracket that is aimed at."""
 WIDTHS = Real("1e-9", "0.1", "both")
@@ -299,7 +309,9 @@ class Exact(Route):
             return result
 
         try:
-            with metered(_ON_CONTOURS * WORK - spent()):
+            # a bracket of very many kinds takes longer than their line
+            many = len(plan.upper[0].sources) > _MANY_KINDS
+            with metered((MOST_WORK if many else _ON_CONTOURS * WORK) - spent()):
                 upper = _worst(plan.upper, ask)
                 lower = upper if plan.lower is None else _worst(plan.lower, ask)
         except (TooFine, Overspent):

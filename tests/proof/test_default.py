@@ -12,7 +12,7 @@ from tests.cli.runner import line
 
 run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
 ATOMS = dp.Poisson("0.08732")(dp.Laplace(b="3569")) * 11_300
-DEAR = dp.Poisson("0.00002166")(dp.Gaussian(sigma="36.21")) * 82_100
+DEAR = dp.Poisson("0.0003")(dp.Gaussian(sigma=2)) * 20_000
 
 
 def test_python_proves_what_is_cheap() -> None:

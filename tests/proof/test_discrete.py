@@ -381,4 +381,4 @@ def test_a_delta_far_below_all_floats_is_not_proved_at_any_price() -> None:
     """Hills 1e13 deviations away took panels of a hundred million places."""
     run = dp.Poisson("4.372e-9")(dp.Gaussian(sigma=292_600)) * 37
     answer = run.delta(epsilon="0.1542")
-    assert answer.upper == 5e-324
+    assert answer.upper < 1e-77
