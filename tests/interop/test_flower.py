@@ -80,7 +80,7 @@ def test_the_plan_is_what_the_event_says(model: tuple[Any, Any, Any]) -> None:
     spent = result.get_privacy_spent()
     assert spent.epsilon == (step * 30).epsilon(delta=DELTA, method="exact").upper
     assert (spent.delta, spent.num_releases, spent.optimal_order) == (DELTA, 30, None)
-    assert result.get_delta(spent.epsilon) == pytest.approx(DELTA, rel=1e-6)
+    assert result.get_delta(spent.epsilon) == pytest.approx(DELTA, rel=1e-3)
 
 
 @pytest.mark.parametrize("model", [MODELS[0], MODELS[2], MODELS[3]], ids=str)
