@@ -63,7 +63,7 @@ def test_a_run_from_plan_to_report(toml: Path, capsys: pytest.CaptureFixture[str
         spent = float(ledger.spent())
     summary = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert (
-        summary["epsilon"]["upper"] == pytest.approx(spent, rel=1e-9) and summary["guarantee_holds"]
+        summary["epsilon"]["upper"] == pytest.approx(spent, rel=2e-5) and summary["guarantee_holds"]
     )
     assert spent <= 8.0
     held = {row["name"]: row for row in summary["assumptions"] if row["status"] == "held"}
