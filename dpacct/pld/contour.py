@@ -512,7 +512,7 @@ def _one_step_epsilon(law: Summand, log_target: float) -> Interval:
         value = roots.decreasing(read, log_target, 0.0)
     if value == 0.0:  # the target may be delta(0) itself, which is known up to rounding
         most, slope = read(0.0)
-        over = most + _FLOOR - log_target
+        over = most + 4e-15 - log_target
         return Interval.between(0.0, _off(over, slope) if over > 0.0 else 0.0)
     _, slope = read(value)
     hair = 1e-12 * abs(value)

@@ -132,7 +132,7 @@ def test_the_noise_of_table_1(sampling: str, method: str, nus: dict[int, float])
         needed = {other["method"]: other["value"] for other in done.json["alternatives"]}["exact"]
         assert needed < 0.6 * done.json["value"]
         if sampling == "uniform":
-            assert done.json["delivered_epsilon"] == pytest.approx(DELIVERED[epsilon], rel=1e-6)
+            assert done.json["delivered_epsilon"] == pytest.approx(DELIVERED[epsilon], rel=1e-4)
 
 
 def test_no_lambda_names_the_least_epsilon() -> None:

@@ -245,6 +245,8 @@ class DirectionSearch:
             max(gap * n * n, 1e-30) ** (1.0 / 3.0) for gap, n in zip(gaps, counts, strict=True)
         ]
         scale = math.sqrt(sum(costs) / max(0.4 * goal, 1e-13)) if costs else 1.0
+        if not all(math.isfinite(scale * cost) for cost in costs):
+            return  # beyond floats nothing tells where to cut
         wanted = [int(min(max(scale * cost, _FEWEST), _MOST)) for cost in costs]
         self.edges = self._edges(self.edges, lines[0].total.laws, wanted)
         self._cells = [self._cut(k, x) for k, x in enumerate(self.edges)]
