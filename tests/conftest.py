@@ -13,6 +13,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+# Each worker has a core: threads of linear algebra would only wait for each other.
+for library in ("OMP", "OPENBLAS"):
+    os.environ.setdefault(f"{library}_NUM_THREADS", "1")
 
 # Time limits are pytest-timeout's: Hypothesis' own would turn a busy machine into a failure.
 settings.register_profile("dev", max_examples=50, deadline=None)
