@@ -236,6 +236,13 @@ class DirectionSearch:
             seen = above.log_delta(epsilon) - low - above.v2 * self._local[1]
             more = min(max(seen / max(sum(gaps), 1e-300), 1.0), 10.0)
             gaps = [gap * more for gap in gaps]
+            # points of a law that is only bracketed have no width, and yet lie apart
+            if any(source.bracketed for source, _ in self.kinds):
+                least = max(seen, 0.0) / len(self.kinds)
+                gaps = [
+                    max(gap, least if source.bracketed else 0.0)
+                    for gap, (source, _) in zip(gaps, self.kinds, strict=True)
+                ]
         return gaps
 
     def _refine(self, lines: tuple[Line, Line], gaps: Sequence[float], goal: float) -> None:
@@ -248,6 +255,9 @@ class DirectionSearch:
         if not all(math.isfinite(scale * cost) for cost in costs):
             return  # beyond floats nothing tells where to cut
         wanted = [int(min(max(scale * cost, _FEWEST), _MOST)) for cost in costs]
+        for k, (source, _) in enumerate(self.kinds):
+            if source.bracketed:  # whose points are made anew, and as many as the edges ask for
+                wanted[k] = min(wanted[k], 4 * counts[k])
         self.edges = self._edges(self.edges, lines[0].total.laws, wanted)
         self._cells = [self._cut(k, x) for k, x in enumerate(self.edges)]
 
