@@ -156,11 +156,6 @@ INVERSION = Citation(
     "Alghamdi et al. 2023, Theorem 3.1: delta(eps) as a contour integral of the moments",
     "alghamdi2023saddle.theorem3_1",
 )
-MOMENTS_ABOVE = Citation(
-    "moment bound (Canonne, Kamath, Steinke 2020) above, a single step below",
-    "dpacct.moments_above",
-    works=("canonne2020",),
-)
 BRACKET = Citation(
     "losses discretised above and below: Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022",
     "dpacct.bracket",

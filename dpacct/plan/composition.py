@@ -27,7 +27,7 @@ from dpacct.pld.stable import Floats, TooFine
 from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 
-# what a profile's panels may miss where its readings are those of brackets, 1e-4 wide
+# what the panels of a profile may miss where its readings are those of brackets, 1e-3 wide
 _ON_BRACKETS = 2e-3
 # relative rounding of the mass of open failures, and of what is added to it
 _MIXED = 4e-15

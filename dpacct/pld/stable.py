@@ -138,25 +138,6 @@ def log1p(z: Array) -> Array:
     return result
 
 
-def log1p_linear(x: Array) -> Array:
-    """log(1 + x) - x, to full relative accuracy, real or complex.
-
-    With y = x/(2 + x), log(1 + x) = 2 (y + y^3/3 + y^5/5 + ..) and x - 2 y = x^2/(2 + x).
-    """
-    small = np.abs(x) < 0.15
-    result: Array = log1p(x) - x
-    near = x[small]
-    if near.size:
-        y = near / (2.0 + near)
-        square = y * y
-        series = np.full_like(near, _ARCTANGENT_TAIL[0])
-        for coefficient in _ARCTANGENT_TAIL[1:]:
-            series *= square
-            series += coefficient
-        result[small] = series * square * y - near * y
-    return result
-
-
 def log_peak(c: Number) -> Number:
     """log of the largest (1 - e^-y) e^{-cy} over y > 0, for c > 0; a float of a float.
 

@@ -36,8 +36,6 @@ _FINER = (1.0, 0.7, 0.5, 0.4, 0.3, 0.2)
 _COARSE_EPSILON, _COARSE_DELTA = (0.05, 0.01), (0.3, 0.02)
 # where a search begins that has no bound to begin with
 _START = 10.0
-# what counts as met
-_MET = 1.0
 
 # a bracket of log delta that lies away from the target may be this share of the distance wide
 _DISTANT, _OF_A_PARAMETER = 0.02, 2e-5
@@ -371,7 +369,7 @@ class DirectionSearch:
             low = max(
                 low, crossing(lines[1], epsilon, log_delta, floor, _TIGHT * min(1.0, width / 2e-5))
             )
-            if high - low <= _MET * width * (high - floor) or high <= beaten:
+            if high - low <= width * (high - floor) or high <= beaten:
                 break
             if high < math.inf:
                 epsilon = 0.5 * (low + high) if low - floor > 0.3 * (high - floor) else high
@@ -411,7 +409,7 @@ class DirectionSearch:
                 min(high, lines[0].log_delta(epsilon)),
                 max(low, lines[1].log_delta(epsilon)),
             )
-            enough = max(_MET * width, _enough(low, high))
+            enough = max(width, _enough(low, high))
             if high - low <= enough or high <= beaten:
                 break
             log_delta = max(low, high - 2.3)

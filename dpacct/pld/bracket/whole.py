@@ -15,8 +15,8 @@ _NOTHING = -60.0
 _MET = 1.3
 # pairs of contours at most for one question: what none of them reads well keeps what it has
 _PAIRS = 40
-# pairs that are kept for later questions, and those nearest an epsilon that are read there
-_KEPT_PAIRS, _NEAREST = 60, 2
+# pairs that are kept for later questions, 20 MB each at most, and those read about an epsilon
+_KEPT_PAIRS, _NEAREST = 24, 2
 # of what a question has left at first, what is kept
 _KEPT = 0.4
 
