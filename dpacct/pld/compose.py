@@ -166,14 +166,18 @@ class Composed:
         return self.spectrum.rounding()
 
 
+def _fast_length(size: int) -> int:
+    """The smallest length of at least `size` with no prime factor above 5: an FFT of it is fast."""
+    odd = [int(3**a * 5**b) for a in range(40) for b in range(28)]
+    return min(n << max(0, (-(-size // n) - 1).bit_length()) for n in odd if n < 2 * size)
+
+
 def compose(laws: Laws, total: Sum, seen: Window) -> Composed:
     """The composition of lattice laws of one step in a window, tilted as `total` is.
 
     Each law's heaviest point is put at place 0, where its transform is known: z = 1 + w, and only w, the
     transform of the others less their mass, is rounded. So rare jumps beside a spike keep their digits.
     """
-    from scipy.fft import next_fast_len, rfft
-
     step = laws[0][0].step
     offset = sum(count * law.offset for law, count in laws)
     # Places modulo `length`: what lies outside the window wraps into it, and is charged as `wrapped`. There
@@ -183,7 +187,7 @@ def compose(laws: Laws, total: Sum, seen: Window) -> Composed:
     most = most_places(len(laws))
     if size > most:
         raise TooFine(f"{size:.1e} places, of which {most:.1e} can be had")
-    length = int(next_fast_len(max(size, 16), real=True))
+    length = _fast_length(max(size, 16))
     transformed(len(laws), length)
     parts, origin = [], 0
     for law, count in laws:
@@ -194,7 +198,7 @@ def compose(laws: Laws, total: Sum, seen: Window) -> Composed:
         origin += round(count) * int(law.places[heaviest])
         places, weights[heaviest] = law.places - law.places[heaviest], 0.0
         others = float(weights.sum())
-        w = rfft(np.bincount(places % length, weights=weights, minlength=length)) - others
+        w = np.fft.rfft(np.bincount(places % length, weights=weights, minlength=length)) - others
         parts.append(Part(log1p(w), count, others, math.sqrt(dot(weights, weights))))
     spectrum = Spectrum(parts, length, offset, step, first, (origin - first) % length)
     below, above = log_tails(laws, total, seen, spectrum.low, spectrum.high)

@@ -82,11 +82,9 @@ class Spectrum:
 
     def masses(self) -> Floats:
         """Tilted masses in the window, in the order of losses."""
-        from scipy.fft import irfft
-
         # The mean of all values is the mass at place 0. Without it the transform back rounds relative to what
         # is elsewhere: a spike with rare jumps keeps the digits of these.
-        masses = irfft(self.values - self._peak, n=self.length)
+        masses = np.fft.irfft(self.values - self._peak, n=self.length)
         masses[0] += self._peak
         return np.roll(masses, self.turn)
 

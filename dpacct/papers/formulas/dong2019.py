@@ -53,13 +53,8 @@ def c_p(mu: float, rate: float, alpha: float) -> float:
 
 # Corollary 5.4
 def corollary5_4(c: float, sigma: float) -> float:
-    from scipy.special import ndtr
-
     x = 1.0 / sigma
     # e^{x^2} - 1 and the two normal terms apart: their sum vanishes as sigma grows
-    growth = math.expm1(x * x) * float(ndtr(1.5 * x))
+    growth = math.expm1(x * x) * 0.5 * math.erfc(-1.5 * x / math.sqrt(2.0))
     rest = 0.5 * (math.erf(1.5 * x / math.sqrt(2.0)) - 3.0 * math.erf(0.5 * x / math.sqrt(2.0)))
     return math.sqrt(2.0) * c * math.sqrt(growth + rest)
-
-
-# Theorem 4.2

@@ -187,8 +187,6 @@ def fast(t: Floats, x: Floats, step: float, size: int) -> tuple[Complexes, float
     6 u log2(n) of its norm (Higham 2002, Theorem 24.2), doubled here for the products around it.
     The heaviest point is summed apart, so that it does not set the norm.
     """
-    from scipy.fft import rfft  # late: most questions need no bracket, and its import takes .1 s
-
     n = 1 << math.ceil(math.log2(4 * size))
     tabulated(2 * _TERMS * n)
     heavy = int(np.argmax(t))
@@ -204,7 +202,7 @@ def fast(t: Floats, x: Floats, step: float, size: int) -> tuple[Complexes, float
     for term in range(_TERMS):
         row = np.bincount(index, weights, n)
         norm += float(np.linalg.norm(row)) * (0.5 * math.pi) ** term / _FACTORIALS[term]
-        value += power * np.conj(rfft(row)[:size])
+        value += power * np.conj(np.fft.rfft(row)[:size])
         power = power * (1j * angle / (term + 1.0))
         weights = weights * gap
     value += t[heavy] * np.exp(1j * (step * x[heavy]) * np.arange(size))
