@@ -308,7 +308,6 @@ GDP = Citation(
     " against delta_mu, both convex in e^epsilon",
     "dong2022gaussian.gdp",
 )
-REGRET = Citation("regret: Gomez et al. 2025, on a grid of alphas", "gomez2025gaussian.regret")
 CLOPPER_PEARSON = Citation(
     "Clopper and Pearson 1934: both error rates; 1 - beta <= e^epsilon alpha + delta",
     "clopper1934use",

@@ -18,15 +18,13 @@ from dpacct.plan.node import Fields, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy as np
     from numpy.typing import NDArray
 
     from dpacct.pld.pair import Pair, Stated
 
 # the keywords of which one gives the law, and those that may stand beside densities
-_GIVEN_BY = ("rdp", "moment", "tables", "densities", "profile", "tradeoff")
+_GIVEN_BY = ("rdp", "tables", "densities", "profile", "tradeoff")
 _BESIDE = ("breaks", "symmetric")
 
 
@@ -34,15 +32,14 @@ class Custom(Mechanism):
     """Your own mechanism, from exactly one of these; each holds for every pair of neighbours.
 
     `rdp`: Renyi DP as a function of the order, above 1.
-    `moment`: E[e^{sL}] of the privacy loss L under P, as a function of s > 0.
     `tables`: (p, q), the probabilities of each outcome with the unit and without it.
     `densities`: (p, q), densities on a line as functions of an array, with `breaks`, which start and
     end where both vanish and name every kink; `symmetric` says that exchanging p and q changes nothing.
-    `profile`: delta as a function of epsilon >= 0, or a list of (epsilon, delta) that hold together.
-    `tradeoff`: the least type II error as a function of the type I error, or a list of points.
+    `profile`: a list of (epsilon, delta) that hold together.
+    `tradeoff`: a list of (type I error, least type II error), the corners of a polygon.
 
     Functions are called with floats (densities with arrays), are checked where they are called, and
-    are not saved with a plan; lists are. `Custom.from_csv` reads a profile. Raises `InvalidArgument`.
+    are not saved with a plan; lists are. Raises `InvalidArgument`.
 
     >>> coin = Custom(tables=([0.75, 0.25], [0.25, 0.75]))
     >>> round(coin.epsilon(delta=1e-9).value, 6)
@@ -55,12 +52,15 @@ class Custom(Mechanism):
     what: ClassVar[str] = ""
     instead: ClassVar[str] = ""  # the lists that say as much as its function
     holds: ClassVar[tuple[str, ...]] = ()  # the attributes that it is made of
+    given: ClassVar[str] = ""  # the keyword that gives it
     in_files = False
     _forms: ClassVar[dict[str, type[Custom]]] = {}  # by the keyword that gives each
 
-    def __init_subclass__(cls, given_by: Sequence[str], **more: Any) -> None:
+    def __init_subclass__(cls, given_by: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
-        Custom._forms |= dict.fromkeys(given_by, cls)
+        cls.given = given_by
+        if given_by:
+            Custom._forms[given_by] = cls
 
     def __new__(cls, **settings: Any) -> Custom:
         """Make an instance of the class for the given form."""
@@ -81,17 +81,6 @@ class Custom(Mechanism):
         made: Custom = object.__new__(cls._forms[forms[0]])
         return made
 
-    @classmethod
-    def from_csv(cls, path: str | Path) -> Custom:
-        """A profile from a file of lines `epsilon,delta` (or with semicolons or tabs).
-
-        A heading, a byte-order mark, empty lines and lines that start with # are skipped. Raises
-        `InvalidArgument`, naming the line, for what is no profile.
-        """
-        from dpacct.mechanisms.custom_curves import read_profile
-
-        return cls(profile=read_profile(path))
-
     if TYPE_CHECKING:  # for a type checker it is a class like any other: calling it gives a form
 
         def pair(self, adjacency: Adjacency) -> Pair:
@@ -107,11 +96,8 @@ class Custom(Mechanism):
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The assumption that the user's description is true."""
-        return (
-            Assumption(
-                f"the {self.what} that was given holds under {adjacency}", id="stated-guarantee"
-            ),
-        )
+        message = f"the {self.what} that was given holds under {adjacency}"
+        return (Assumption(message, id="stated-guarantee"),)
 
     def fields(self) -> Fields:
         """The lists as JSON values; raises `Unsupported` for a function."""
@@ -175,7 +161,7 @@ def pairs_of_numbers(points: object, name: str) -> list[tuple[float, float]]:
             raise InvalidArgument(message, argument=name)
         results.append((first, second))
     if not results:
-        message = f"{name} must be a function or a list of pairs of numbers, got {shown(points)}"
+        message = f"{name} must be a list of pairs of numbers, got {shown(points)}"
         raise InvalidArgument(message, argument=name)
     return results
 
@@ -209,7 +195,7 @@ def _probabilities(name: str, table: object) -> tuple[Fraction, ...]:
     return tuple(results) if total == 1 else tuple(number / total for number in results)
 
 
-class CustomTables(Custom, kind="custom-tables", given_by=("tables",)):
+class CustomTables(Custom, kind="custom-tables", given_by="tables"):
     """Outcomes with their probabilities with the unit and without it; see `Custom`.
 
     Under replace-one either list may belong to either data set.
@@ -325,7 +311,7 @@ class _Log:
             return np.log(values)
 
 
-class CustomDensities(Custom, kind="custom-densities", given_by=("densities",)):
+class CustomDensities(Custom, kind="custom-densities", given_by="densities"):
     """Densities with the unit and without it; see `Custom`.
 
     They are integrated numerically, so answers are converged at best and never proved.

@@ -7,14 +7,15 @@ cannot be exact, and the profile delta(eps) = sup_a 1 - f(a) - e^eps a above it.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpacct.declare.domain import DELTA, EPSILON, STEPS, Real
+from dpacct.declare.domain import DELTA, EPSILON, POSITIVE, STEPS, Real
 from dpacct.declare.number import Number, down, shown
 from dpacct.display import Displayed, Facts
 from dpacct.errors import InvalidArgument
+from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.vocabulary import Side
 
 if TYPE_CHECKING:
@@ -22,45 +23,55 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from dpacct.answer import Answer
-    from dpacct.plan.node import Node
+    from dpacct.mechanisms.laws.knots import Polygon
 
     Floats = NDArray[np.floating[Any]]
+    Read = Callable[[Floats], Floats]
 
 ALPHA = Real(0, 1, "both", as_float=False)
 SHARE = Real(0, 1, "both")
-_ALPHAS = (0.001, 0.01, 0.1, 0.5)
 
 
-class TradeOff(Displayed, ABC):
+class Forms(NamedTuple):
+    """f, upper ends of delta at epsilon >= 0, and an epsilon from which on that is 0 (inf: none known)."""
+
+    values: Read
+    profile: Read
+    largest: float = math.inf
+
+
+class TradeOff(Displayed):
     """A trade-off function: convex, falling, f(alpha) <= 1 - alpha.
 
     `side` is two-sided where its values are the function itself to rounding, and lower where they
     are a lower bound of it (the safe side: what they promise is true). Made by `gaussian`,
-    `approximate`, `pure`, `points`, `from_profile`, `from_rdp`, and `of` a plan. As a
-    guarantee it holds for both orders of two neighbours; where f is not its own inverse, the engine
-    therefore composes the larger of f and its inverse.
+    `approximate`, `pure`, `points`, and `of` a plan. As a guarantee it holds for both orders of two
+    neighbours; where f is not its own inverse, the engine therefore composes the larger of f and its
+    inverse.
 
     >>> f = TradeOff.gaussian(1)
     >>> round(f(0.05), 6), round(f.power(4)(0.05), 4), round(TradeOff.gaussian(2)(0.05), 4)
     (0.740489, 0.3612, 0.3612)
     """
 
-    side: Side = Side.LOWER
+    def __init__(self, plan: Node, heading: str, closed: Forms | None = None) -> None:
+        self._plan, self._heading, self._closed = plan, heading, closed
+        self.side = Side.LOWER if closed is None else Side.TWO_SIDED
 
     # --- showing
 
     def heading_shown(self) -> str:
-        """Return the field's word for it."""
-        return "trade-off function"
+        """Return the call that makes it, or the number of corners."""
+        return self._heading
 
     def facts_shown(self) -> Facts:
         """Show the values, from below, at which attacks are reported."""
-        read = ((alpha, self(alpha)) for alpha in _ALPHAS)
-        return {f"f({alpha:g}) {self._relation}": down(float(beta), 4) for alpha, beta in read}
+        sign = "=" if self.side is Side.TWO_SIDED else ">="
+        read = ((alpha, self(alpha)) for alpha in (0.001, 0.01, 0.1, 0.5))
+        return {f"f({alpha:g}) {sign}": down(float(beta), 4) for alpha, beta in read}
 
-    @property
-    def _relation(self) -> str:
-        return "=" if self.side is Side.TWO_SIDED else ">="
+    def __repr__(self) -> str:
+        return self._heading
 
     # --- making
 
@@ -73,9 +84,14 @@ class TradeOff(Displayed, ABC):
         >>> round(TradeOff.gaussian(1)(0.05), 4)
         0.7405
         """
-        from dpacct.plan.tradeoff_forms import GaussianTradeOff
+        from dpacct.mechanisms.gaussian import Gaussian
 
-        return GaussianTradeOff(mu)
+        size = POSITIVE.check("mu", mu)
+        forms = Forms(
+            lambda alphas: gaussian_values(float(size), alphas),
+            lambda epsilons: _gaussian_profile(float(size), epsilons),
+        )
+        return TradeOff(Gaussian(sigma=1 / size), f"TradeOff.gaussian({float(size):g})", forms)
 
     @staticmethod
     def approximate(epsilon: Number, delta: Number) -> TradeOff:
@@ -88,13 +104,23 @@ class TradeOff(Displayed, ABC):
         >>> TradeOff.approximate(0, "0.25")(0.5)
         0.25
         """
-        from dpacct.plan.tradeoff_forms import approximate
+        from dpacct.mechanisms.custom import Custom
+        from dpacct.mechanisms.laws.knots import Polygon
+        from dpacct.mechanisms.opaque import ApproxDP, PureDP
 
-        return approximate(epsilon, delta)
+        eps, lost = EPSILON.check("epsilon", epsilon), SHARE.check("delta", delta)
+        kept = float(1 - lost)
+        corner = kept / (1.0 + math.exp(float(eps)))
+        corners = dict.fromkeys([(0.0, kept), (corner, corner), (kept, 0.0)])
+        if 0 < lost < 1:
+            plan: Node = ApproxDP(epsilon=eps, delta=lost)
+        else:
+            plan = PureDP(epsilon=eps) if eps and not lost else Custom(profile=[(0, float(lost))])
+        return _of_polygon(Polygon(tuple(corners)), plan)
 
     @staticmethod
     def pure(epsilon: Number) -> TradeOff:
-        """Epsilon-DP, `epsilon` >= 0.
+        """Epsilon-DP, `epsilon` >= 0; at 0 nothing is learnt.
 
         Raises `InvalidArgument`.
 
@@ -102,15 +128,6 @@ class TradeOff(Displayed, ABC):
         0.75
         """
         return TradeOff.approximate(epsilon, 0)
-
-    @staticmethod
-    def perfect() -> TradeOff:
-        """Id(alpha) = 1 - alpha: nothing is learnt.
-
-        >>> TradeOff.perfect()(0.25)
-        0.75
-        """
-        return TradeOff.approximate(0, 0)
 
     @staticmethod
     def points(points: Sequence[tuple[float, float]]) -> TradeOff:
@@ -121,35 +138,15 @@ class TradeOff(Displayed, ABC):
         >>> TradeOff.points([(0, 1), (0.5, 0.25), (1, 0)])(0.25)
         0.625
         """
-        from dpacct.plan.tradeoff_forms import through
+        from dpacct.mechanisms.custom import Custom, pairs_of_numbers
+        from dpacct.mechanisms.laws import knots
 
-        return through(points)
-
-    @staticmethod
-    def from_profile(profile: Callable[[float], float] | Sequence[tuple[float, float]]) -> TradeOff:
-        """The lowest trade-off that delta by epsilon allows: a lower bound, or exact for points.
-
-        Raises `InvalidArgument`.
-
-        >>> round(TradeOff.from_profile([(0, 0.5), (1, 0)])(0.25), 4)
-        0.3204
-        """
-        from dpacct.mechanisms.custom import Custom
-
-        return TradeOff.of(Custom(profile=profile))
-
-    @staticmethod
-    def from_rdp(rdp: Callable[[float], float]) -> TradeOff:
-        """A lower bound from Renyi DP by order (through Canonne, Kamath, Steinke 2020, Prop. 12).
-
-        Raises `InvalidArgument`.
-
-        >>> 0 < TradeOff.from_rdp(lambda order: 0.5 * order)(0.05) < 0.7405
-        True
-        """
-        from dpacct.mechanisms.custom import Custom
-
-        return TradeOff.of(Custom(rdp=rdp))
+        rows = sorted(set(pairs_of_numbers(points, "points")))
+        plan = Custom(tradeoff=rows)
+        # (0, 1) is on every trade-off function or above it, (1, 0) on every one
+        whole = [*rows, (0.0, 1.0)] if rows[0][0] > 0.0 else rows
+        alphas, betas = zip(*sorted(whole), strict=True)
+        return _of_polygon(knots.through(alphas, betas), plan)
 
     @staticmethod
     def of(plan: Node, *, adjacency: str | None = None) -> TradeOff:
@@ -161,11 +158,17 @@ class TradeOff(Displayed, ABC):
         >>> round(TradeOff.of(dp.Gaussian(sigma=1))(0.05), 4)
         0.7405
         """
-        from dpacct.plan.tradeoff_forms import PlanTradeOff
-
-        return PlanTradeOff(plan, adjacency)
+        plan = Node.checked(plan, "a trade-off function must be of")
+        return TradeOff(plan.under(resolve_adjacency(plan, adjacency)), f"TradeOff.of({plan!r})")
 
     # --- reading
+
+    @property
+    def forms(self) -> Forms:
+        """Its values and its profile, in closed form or by the engine."""
+        if self._closed is None:
+            self._closed = _of_plan(self._plan)
+        return self._closed
 
     def __call__(self, alpha: ArrayLike) -> float | Floats:
         """f at each alpha in [0, 1]. Raises `InvalidArgument`."""
@@ -174,24 +177,12 @@ class TradeOff(Displayed, ABC):
         array = np.asarray(alpha, dtype=np.float64)
         for error in array.ravel().tolist():
             ALPHA.check("alpha", error)
-        result = np.clip(self._values(array.ravel()), 0.0, 1.0 - array.ravel())
+        result = np.clip(self.forms.values(array.ravel()), 0.0, 1.0 - array.ravel())
         return float(result[0]) if array.ndim == 0 else np.reshape(result, array.shape)
 
-    @abstractmethod
-    def _values(self, alpha: Floats) -> Floats:
-        """f at alphas in [0, 1]."""
-
-    @abstractmethod
-    def _profile(self, epsilons: Floats) -> Floats:
-        """Upper ends of delta, at any real epsilon."""
-
-    @abstractmethod
-    def _largest(self) -> float:
-        """An epsilon from which on delta is 0; inf where there is none, or none is known."""
-
-    @abstractmethod
     def node(self) -> Node:
         """A plan of one release with this trade-off: what the engine composes."""
+        return self._plan
 
     def profile(self, epsilons: ArrayLike) -> float | Floats:
         """Delta at each epsilon >= 0: the upper end. Raises `InvalidArgument`.
@@ -204,13 +195,11 @@ class TradeOff(Displayed, ABC):
         array = np.asarray(epsilons, dtype=np.float64)
         for bound in array.ravel().tolist():
             EPSILON.check("epsilon", bound)
-        result = np.clip(self._profile(array.ravel()), 0.0, 1.0)
+        result = np.clip(self.forms.profile(array.ravel()), 0.0, 1.0)
         return float(result[0]) if array.ndim == 0 else np.reshape(result, array.shape)
 
     def epsilon(self, *, delta: Number) -> Answer:
-        """The smallest epsilon at this delta; see `Node.epsilon`.
-
-        Raises what `Node.epsilon` raises.
+        """The smallest epsilon at this delta; see `Node.epsilon`, which also says what is raised.
 
         >>> round(float(TradeOff.gaussian(1).epsilon(delta=1e-5)), 4)
         4.3772
@@ -218,27 +207,15 @@ class TradeOff(Displayed, ABC):
         return self.node().epsilon(delta=DELTA.check("delta", delta))
 
     def delta(self, *, epsilon: Number) -> Answer:
-        """The smallest delta at this epsilon; see `Node.delta`.
-
-        Raises what `Node.delta` raises.
+        """The smallest delta at this epsilon; see `Node.delta`, which also says what is raised.
 
         >>> round(float(TradeOff.gaussian(1).delta(epsilon=1)), 4)
         0.1269
         """
         return self.node().delta(epsilon=EPSILON.check("epsilon", epsilon))
 
-    def rdp(self, order: ArrayLike) -> float | Floats:
-        """Renyi DP at an order above 1: an upper bound, infinite where f(0) < 1.
-
-        Raises `InvalidArgument`.
-
-        >>> round(TradeOff.gaussian(1).rdp(2), 4)
-        1.0
-        """
-        return self.node().rdp(order)
-
     def gdp(self, *, slack: Number = 0) -> Answer:
-        """The smallest mu of which G_mu <= f is sure; see `tradeoff_forms.gdp`.
+        """The smallest mu of which G_mu <= f is sure; see `dpacct.plan.gdp`.
 
         Raises `InvalidArgument` for a slack outside [0, 1].
 
@@ -246,9 +223,9 @@ class TradeOff(Displayed, ABC):
         >>> f"{answer.value:.4f} {answer.side}"
         '1.2320 upper'
         """
-        from dpacct.plan.tradeoff_forms import gdp
+        from dpacct.plan.gdp import gdp
 
-        return gdp(self, slack=slack)
+        return gdp(self.forms, slack=slack)
 
     # --- combining
 
@@ -261,7 +238,11 @@ class TradeOff(Displayed, ABC):
         >>> round(f.tensor(g)(0.05), 4)  # as of one with mu = sqrt(2)
         0.5912
         """
-        return TradeOff.of(self.node() + _checked(other).node())
+        given: object = other
+        if not isinstance(given, TradeOff):
+            message = f"a trade-off function must be combined with another, got {shown(other)}"
+            raise InvalidArgument(message, argument="other")
+        return TradeOff.of(self.node() + given.node())
 
     def power(self, times: int) -> TradeOff:
         """Composition of so many of them, a whole number.
@@ -274,18 +255,48 @@ class TradeOff(Displayed, ABC):
         return TradeOff.of(self.node() * STEPS.check("times", times))
 
 
-def _checked(other: object) -> TradeOff:
-    if isinstance(other, TradeOff):
-        return other
-    message = f"a trade-off function must be combined with another, got {shown(other)}"
-    raise InvalidArgument(message, argument="other")
+# --- the forms
 
 
-def mirrored(function: Callable[[Floats], Floats], epsilons: Floats) -> Floats:
-    """A symmetric profile, known at epsilons >= 0, at any: H(-e) = 1 - e^-e (1 - H(e))."""
+def gaussian_values(mu: float, alphas: Floats) -> Floats:
+    """G_mu(a) = Phi(Phi^-1(1 - a) - mu) (Dong, Roth, Su 2022, eq. 6)."""
+    from scipy.special import ndtr, ndtri
+
+    values: Floats = ndtr(-ndtri(alphas) - mu)
+    return values
+
+
+def _gaussian_profile(mu: float, epsilons: Floats) -> Floats:
     import numpy as np
 
-    size = np.abs(epsilons)
-    above = function(size)
-    below = 1.0 - np.exp(-size) * (1.0 - above)
-    return np.where(epsilons < 0.0, below, above)
+    from dpacct.pld.conversions import gaussian_log_delta
+
+    results = [gaussian_log_delta(mu, epsilon) for epsilon in epsilons.tolist()]
+    return np.exp([value + math.log1p(min(error, 1.0)) for value, error in results])
+
+
+def _of_polygon(polygon: Polygon, plan: Node) -> TradeOff:
+    (x0, y0), (x1, y1) = polygon.corners[:2]
+    # delta is 0 from the log of the steepest slope on, if the function starts at 1
+    largest = math.log((y0 - y1) / (x1 - x0)) if y0 >= 1.0 and y1 < y0 else math.inf
+    heading = f"<trade-off of {len(polygon.corners)} corners>"
+    return TradeOff(plan, heading, Forms(polygon, polygon.profile, largest))
+
+
+def _of_plan(plan: Node) -> Forms:
+    """Read the plan's curves, which are composed once."""
+    import numpy as np
+
+    from dpacct.plan.composition import Composition
+    from dpacct.plan.curve import curve_of, log_profile
+
+    composed, largest = Composition(plan, resolve_adjacency(plan)), math.inf
+    if not composed.renyi_only:
+        failing = any(direction.log_kept < 0.0 for direction in composed.upper)
+        ends = [0.0, *(direction.ceiling for direction in composed.upper)]
+        largest = math.inf if failing else max(ends)
+    return Forms(
+        lambda alphas: curve_of(composed, alphas),
+        lambda epsilons: np.exp(log_profile(composed, epsilons, 1e-6)) * (1.0 + 1e-12),
+        largest,
+    )

@@ -76,14 +76,15 @@ def tables(t: float) -> Any:
     return [0.5 + t / 4, 0.25, 0.25 - t / 4], [0.5 - t / 4, 0.25 + t / 8, 0.25 + t / 8]
 
 
-def profile(eps0: float) -> Callable[[float], float]:
-    """Of a choice of bounded range, (1 - e^{(e - eps0)/2})^2 / (1 - e^-eps0)."""
-    return lambda e: math.expm1(min(0.0, (e - eps0) / 2)) ** 2 / -math.expm1(-eps0)
+def profile(eps0: float) -> list[tuple[float, float]]:
+    """Of a choice of bounded range, (1 - e^{(e - eps0)/2})^2 / (1 - e^-eps0), at forty places."""
+    places = [eps0 * k / 40 for k in range(41)]
+    return [(e, math.expm1((e - eps0) / 2) ** 2 / -math.expm1(-eps0)) for e in places]
 
 
-def tradeoff(k: float) -> Callable[[float], float]:
-    """(1 - a^k)^{1/k}, its own inverse, with losses without end."""
-    return lambda a: (1 - a**k) ** (1 / k)
+def tradeoff(k: float) -> list[tuple[float, float]]:
+    """(1 - a^k)^{1/k}, its own inverse, at forty places."""
+    return [(a / 40, (1 - (a / 40) ** k) ** (1 / k)) for a in range(41)]
 
 
 _SHARE = Real("0.01", "0.9", "both", typical=(0.05, 0.8))
@@ -92,12 +93,6 @@ FORMS = (
     Brought("profile", {"eps0": Real("0.01", 20, "both", typical=(0.1, 5))}, profile),
     Brought("tradeoff", {"k": Real("0.4", "0.99", "both", typical=(0.5, 0.95))}, tradeoff),
     Brought("rdp", {"rho": Real("1e-6", 100, "both")}, lambda r: lambda a: r * a, has_pairs=False),
-    Brought(
-        "moment",
-        {"rho": Real("1e-6", 100, "both")},
-        lambda r: lambda s: math.exp(r * s * (s + 1)),
-        has_pairs=False,
-    ),
     _Lines("densities", {"share": _SHARE}, tables),
 )
 

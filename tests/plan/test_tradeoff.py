@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 
 import dpacct as dp
-from dpacct.plan.tradeoff import mirrored
 
 F = dp.TradeOff
 ALPHAS = np.array([1e-4, 0.01, 0.05, 0.2, 0.4, 0.6, 0.9])
@@ -43,8 +42,8 @@ FORMS = {
     "pure": F.pure("0.5"),
     "points": F.points([(0, 0.9), (0.3, 0.3), (0.9, 0)]),
     "plan": F.of(dp.Poisson("0.2")(dp.Gaussian(sigma=1)) * 20),
-    "rdp": F.from_rdp(lambda order: order / 8),
-    "profile": F.from_profile([(0, 0.2), (1, 1e-3)]),
+    "rdp": F.of(dp.Custom(rdp=lambda order: order / 8)),
+    "profile": F.of(dp.Custom(profile=[(0, 0.2), (1, 1e-3)])),
 }
 each = pytest.mark.parametrize("name", FORMS)
 
@@ -88,7 +87,6 @@ def test_the_engine_s_answer_is_no_less(name: str) -> None:
 def test_gaussian_is_closed_form() -> None:
     truth = ndtr(ndtri(1 - ALPHAS) - 1.5)
     np.testing.assert_allclose(F.gaussian("1.5")(ALPHAS), truth, rtol=1e-13)
-    assert F.gaussian(1).gdp().value == 1.0
     assert F.gaussian(1).profile(1.0) == pytest.approx(0.12693673750664, rel=1e-12)
 
 
@@ -131,7 +129,6 @@ def test_gdp_of_pure_dp_is_closed_form(epsilon: float) -> None:
     assert answer.value == pytest.approx(-2 * ndtri(1 / (1 + math.exp(epsilon))), rel=1e-4)
     assert answer.value >= -2 * ndtri(1 / (1 + math.exp(epsilon))) * (1 - 1e-12)
     assert str(answer.side) == "upper"
-    assert 0.0 < answer.extra["regret"] < 0.5
 
 
 @pytest.mark.parametrize(
@@ -144,7 +141,7 @@ def test_gdp_of_pure_dp_is_closed_form(epsilon: float) -> None:
     ids=repr,
 )
 def test_gdp_holds_everywhere_and_less_does_not(f: dp.TradeOff) -> None:
-    slack = 0.0 if math.isfinite(f._largest()) else 1e-10
+    slack = 0.0 if math.isfinite(f.forms.largest) else 1e-10
     mu = f.gdp(slack=slack).value
     epsilons = np.linspace(0, 12, 240)
 
@@ -152,7 +149,7 @@ def test_gdp_holds_everywhere_and_less_does_not(f: dp.TradeOff) -> None:
         truth = ndtr(value / 2 - epsilons / value) - np.exp(epsilons) * ndtr(
             -value / 2 - epsilons / value
         )
-        return truth + slack - mirrored(f._profile, epsilons)
+        return truth + slack - f.profile(epsilons)
 
     assert (above(mu) >= -1e-13).all()
     assert (above(mu * 0.998) < 0.0).any()
@@ -170,10 +167,10 @@ def test_gdp_says_where_it_needs_a_slack() -> None:
 
 
 def test_renyi_dp_gives_bounds() -> None:
-    from_rdp, exact = F.from_rdp(lambda order: order / 2), F.gaussian(1)
+    from_rdp, exact = F.of(dp.Custom(rdp=lambda order: order / 2)), F.gaussian(1)
     assert (np.asarray(from_rdp(ALPHAS)) <= np.asarray(exact(ALPHAS))).all()
     assert from_rdp.profile(2.0) >= exact.profile(2.0)
-    assert exact.rdp(4) == pytest.approx(2.0, rel=1e-12)
+    assert exact.node().rdp(4) == pytest.approx(2.0, rel=1e-12)
     assert str(from_rdp.side) == "lower"
 
 

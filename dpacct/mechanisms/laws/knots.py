@@ -72,40 +72,6 @@ def above_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> LossDis
     return _with_corners(corners, corners[-1][1])
 
 
-def below_profile(epsilons: Sequence[float], deltas: Sequence[float]) -> LossDistribution:
-    """A symmetric pair whose profile lies below every convex one with these values, 0 at infinity."""
-    # of two epsilons that are one double as e^epsilon, the lower value
-    lowest = sorted(dict(reversed(_mirrored(epsilons, deltas))).items())
-    points = [(t, h) for t, h in lowest if h > 0.0]
-    points += lowest[len(points) : len(points) + 1]  # and where it is 0 first
-    corners = corners_below(points, -1.0)
-    (t0, h0), (t1, h1) = points[-2:]
-    if h1 > 0.0 and h0 > h1:
-        # the last chord continues until it is 0
-        corners[-1] = (t0 + h0 * (t1 - t0) / (h0 - h1), 0.0)
-    return _with_corners(hull(corners), 0.0)
-
-
-def corners_below(points: Sequence[Point], least: float) -> list[Point]:
-    """Corners of a chain below every convex, falling function through these points, from first to last.
-
-    Between two points such a function lies above both neighbouring chords, drawn out; so the hull of where
-    these meet lies below it. `least`: no slope before the first point is below this; none is above 0.
-    """
-    x, y = (np.array(part) for part in zip(*points, strict=True))
-    slopes = np.concatenate(([least], np.diff(y) / np.diff(x), [0.0]))
-    corners: list[Point] = [(float(x[0]), float(y[0]))]
-    for i in range(x.size - 1):
-        left, right = slopes[i], slopes[i + 2]
-        if left < right:
-            meet = (y[i + 1] - y[i] + left * x[i] - right * x[i + 1]) / (left - right)
-            meet = min(max(meet, x[i]), x[i + 1])
-            level = min(y[i] + left * (meet - x[i]), y[i + 1] - right * (x[i + 1] - meet))
-            corners.append((float(meet), float(level)))
-        corners.append((float(x[i + 1]), float(y[i + 1])))
-    return corners
-
-
 @dataclass(frozen=True)
 class Polygon:
     """A convex, falling trade-off function between its corners, from (0, f(0)) to where it is 0."""
@@ -147,19 +113,6 @@ def through(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
     return Polygon(tuple(corners[: end + 1]))
 
 
-def below(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
-    """A polygon below every convex function through these points, alpha increasing from 0 to 1.
-
-    Before the second point nothing is known but the chord after it, drawn out.
-    """
-    points = [*zip(alphas, betas, strict=True)]
-    (_, y0), (x1, y1), (x2, y2) = points[:3]
-    start = min(y0, y1 + (y1 - y2) / (x2 - x1) * x1)
-    corners = [(0.0, start), *corners_below(points[1:], (y1 - y0) / x1)]
-    lowest = [(a, min(max(b, 0.0), 1.0 - a)) for a, b in corners]
-    return through([a for a, _ in lowest], [b for _, b in lowest])
-
-
 def _one_way(first: Floats, second: Floats, epsilons: Floats) -> Floats:
     """sum (one - e^epsilon other)_+, exactly 0 from the largest loss on, where none is infinite."""
     values = np.array([np.maximum(first - t * second, 0.0).sum() for t in np.exp(epsilons)])
@@ -170,18 +123,18 @@ def _one_way(first: Floats, second: Floats, epsilons: Floats) -> Floats:
     return values
 
 
-def of_tradeoff(polygon: Polygon, rounding: float) -> LossDistribution:
+def of_tradeoff(polygon: Polygon) -> LossDistribution:
     """The symmetric pair of max(f, 1/f): a trade-off that holds for both orders of two neighbours.
 
     The lesser of both directions' profiles has its convex corners at theirs, so its hull, which is
-    the profile of the larger trade-off, needs no others. `rounding` is added to each delta.
+    the profile of the larger trade-off, needs no others.
     """
     p, q = (np.array(part) for part in polygon.table())
     both = (p > 0.0) & (q > 0.0)
     losses = np.abs(np.log(q[both]) - np.log(p[both]))
     epsilons = np.unique(np.concatenate(([0.0], losses[losses < 690.0])))
     ways = [_one_way(p, q, epsilons), _one_way(q, p, epsilons)]
-    deltas = np.clip(np.minimum(*ways) * (1.0 + rounding) + 1e-4 * rounding, 0.0, 1.0)
+    deltas = np.clip(np.minimum(*ways), 0.0, 1.0)
     return above_profile(epsilons.tolist(), deltas.tolist())
 
 
