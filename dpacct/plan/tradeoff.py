@@ -54,9 +54,12 @@ class TradeOff(Displayed):
     (0.740489, 0.3612, 0.3612)
     """
 
+    side: Side = Side.LOWER
+
     def __init__(self, plan: Node, heading: str, closed: Forms | None = None) -> None:
         self._plan, self._heading, self._closed = plan, heading, closed
-        self.side = Side.LOWER if closed is None else Side.TWO_SIDED
+        if closed is not None:
+            self.side = Side.TWO_SIDED
 
     # --- showing
 
