@@ -36,7 +36,7 @@ def on_page_read_source(page: Any, **_: Any) -> str | None:
 
 def faced(path: Path) -> str:
     """The page with the facts of its header under its title, ids as links, and its picture."""
-    _, header, body = header_of(path.read_text(encoding="utf-8"), path)
+    header, body = header_of(path.read_text(encoding="utf-8"))
     title, _, rest = body.lstrip().partition("\n")
     facts = [f"- {key.capitalize()}: {linked(header[key], '..')}" for key in SHOWN if key in header]
     if "authors" in header:

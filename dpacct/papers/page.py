@@ -1,6 +1,6 @@
 """Page: one statement of a paper, read from its Markdown page. The page is the data; nothing is generated.
 
-    ---                      the header: one `key: text` per line (YAML, of which only that is used)
+    ---                      the header: one `key: text` per line
     verdict: false
     evidence: refuted
     claims: upper bound
@@ -14,8 +14,7 @@
     ## Counter-example                   `name=value, ...`: what happens there
     ## Reference values                  a table: arguments, formula, truth, within, source
 
-Numbers stay text until they are used, so they are exactly what was typed. A page that can't be read raises
-`PageError` with file and line.
+Numbers stay text until they are used, so they are exactly what was typed. Tests hold every page to this form.
 """
 
 from __future__ import annotations
@@ -26,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -51,15 +51,11 @@ but the printed proof is none.
 """
 VERDICTS = (*OPEN_VERDICTS, "false", "ill-posed", "asymptotic", "unread")
 """All verdicts. `ill-posed`: several meanings; `asymptotic`: in a limit only; `unread`: illegible."""
-_SUPPORTED = ("transcribed", "reproduced", "searched", "derived", "proved")
-EVIDENCE = (*_SUPPORTED, "refuted", "corrected", "asymptotic")
-"""The support of a verdict, from the weakest.
-
-`transcribed`: copied from the paper, no more. `reproduced`: gives every number of the paper's tables
-(tables.md). `searched`: no counter-example against an independent oracle. `derived`: our own proof, searched
-too. `proved`: a machine-checked proof. `refuted`: a counter-example, judged again on each run. `corrected`:
-our statement in place of a false one. `asymptotic`: true in a limit. tests/papers/evidence.py asks for each.
-"""
+EVIDENCE = (
+    *("transcribed", "reproduced", "searched", "derived", "proved"),
+    *("refuted", "corrected", "asymptotic"),
+)
+"""The support of a verdict (docs/registry.md); tests/papers/evidence.py asks for each."""
 CLAIMS = {
     "upper bound": Side.UPPER,
     "lower bound": Side.LOWER,
@@ -67,19 +63,13 @@ CLAIMS = {
     "": Side.NONE,
 }
 SECTIONS = ("Why", "Derivation", "How tight", "Note")
-_HEADINGS = {"", *SECTIONS, "Counter-example", "Reference values"}
 SAMPLINGS = {"poisson": "each by its own coin", "uniform": "a fixed number without replacement"}
 """The words by which a statement's setting says that clients or records are drawn."""
-_KEYS = {"verdict", "evidence", "claims", "quantity", "use instead", "rests on", "outside"} | {
-    *("also called", "computed to", "setting")
-}
-_COLUMNS = ("argument", "range", "drawn from", "meaning")
+COLUMNS = ("argument", "range", "drawn from", "meaning")
+"""The columns of the table of arguments."""
+VALUES = ("formula", "truth", "within", "source")
+"""The columns of the table of reference values, after the arguments."""
 _CELLS = re.compile(r"(?<!\\)\|")
-_POINT = re.compile(r"`([^`]*)`:? ?(.*)", re.DOTALL)
-
-
-class PageError(ValueError):
-    """A page that breaks the format; the message begins with file:line."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +87,10 @@ class Reference:
     """One row of the reference values: the formula's value, or the truth, or both, at `inputs`."""
 
     inputs: Mapping[str, str]
-    formula: str = ""
-    truth: str = ""
-    within: str = ""
-    source: str = ""
-    line: int = 0
+    formula: str
+    truth: str
+    within: str
+    source: str
 
     @property
     def tolerance(self) -> float:
@@ -121,11 +110,8 @@ class Statement:
     """
 
     id: str
-    paper: str  # its key: what stands before the dot of the id
-    name: str  # of the page and of its function: what stands after the dot
     path: Path
     text: str = field(repr=False)
-    first: int = field(repr=False)  # the line on which the body begins
     verdict: str  # one of `VERDICTS`
     evidence: str  # one of `EVIDENCE`
     side: Side  # what the printed value claims to be of the truth
@@ -135,9 +121,17 @@ class Statement:
     relies_on: tuple[str, ...]  # the ids of the statements it rests on
     refuses: tuple[Mapping[str, str], ...]  # points just outside the domain
     also_called: str  # other words for it
-    setting: (
-        tuple[str, Adjacency] | None
-    )  # how clients or records are drawn, and who are neighbours
+    setting: tuple[str, Adjacency] | None  # how clients or records are drawn; who are neighbours
+
+    @property
+    def paper(self) -> str:
+        """The key of its paper, which stands before the dot of the id."""
+        return self.id.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The name of the page and of its function, which stands after the dot of the id."""
+        return self.id.partition(".")[2]
 
     @property
     def printed_ok(self) -> bool:
@@ -157,29 +151,18 @@ class Statement:
     @cached_property
     def locus(self) -> str:
         """The place in the paper, which is the page's title."""
-        line = self.text.lstrip().partition("\n")[0]
-        if not line.startswith("# "):
-            raise self.wrong("a title (# Theorem 2) must come first", 0)
-        return line[2:]
+        return self.text.lstrip().partition("\n")[0].removeprefix("# ")
 
     @cached_property
-    def sections(self) -> dict[str, tuple[int, str]]:
-        """Each section by its heading: its first line in the body, and its text."""
-        parts: dict[str, tuple[int, str]] = {}
-        name, start, lines = "", 1, list[str]()
-        for index, line in enumerate([*self.text.split("\n")[1:], "## "], 1):
-            if not line.startswith("## "):
-                lines.append(line)
-                continue
-            parts[name] = (start, "\n".join(lines))
-            name, start, lines = line[3:].strip(), index + 1, []
-            if name not in _HEADINGS or (name and name in parts):
-                raise self.wrong(f"no section is called {name!r}, or there are two", index)
-        return parts
+    def sections(self) -> dict[str, str]:
+        """The text of each section by its heading; that of the claim by no name."""
+        first, *others = re.split(r"^## ", self.text, flags=re.MULTILINE)
+        parts = (part.partition("\n") for part in others)
+        return {"": first.lstrip().partition("\n")[2]} | {name: text for name, _, text in parts}
 
     def section(self, name: str) -> str:
         """The text of a section; nothing where there is none."""
-        return self.sections.get(name, (0, ""))[1].strip()
+        return self.sections.get(name, "").strip()
 
     @cached_property
     def claim(self) -> str:
@@ -195,63 +178,39 @@ class Statement:
     @cached_property
     def arguments(self) -> tuple[Argument, ...]:
         """The arguments of the formula."""
-        rows = (row for _, row in self.table("", _COLUMNS))
-        return tuple(Argument(name.strip("`"), *rest) for name, *rest in map(dict.values, rows))
+        return tuple(
+            Argument(row["argument"].strip("`"), *(row.get(name, "") for name in COLUMNS[1:]))
+            for row in self.table("")
+        )
 
     @cached_property
     def values(self) -> tuple[Reference, ...]:
         """The reference values."""
         names = [a.name for a in self.arguments]
-        rows = self.table("Reference values", (*names, "formula", "truth", "within", "source"))
         return tuple(
-            Reference(inputs, row["formula"], row["truth"], row["within"], row["source"], line)
-            for line, row in rows
-            for inputs in [{name: row[name] for name in names}]
+            Reference({n: row[n] for n in names}, *(row.get(n, "") for n in VALUES))
+            for row in self.table("Reference values")
         )
 
     @cached_property
     def witness(self) -> tuple[Mapping[str, str], str] | None:
         """The counter-example: its arguments, and the claimed and true values."""
-        text = self.section("Counter-example")
-        if not text:
-            return None
-        parts = _POINT.match(text)
-        if not parts:
-            line = self.sections["Counter-example"][0]
-            raise self.wrong("a counter-example must begin with `name=value, ...`", line)
-        return point(parts[1]), parts[2].strip()
+        _, mark, text = self.section("Counter-example").partition("`")
+        at, _, rest = text.partition("`")
+        return (point(at), rest.lstrip(": ")) if mark else None
 
-    def table(self, section: str, columns: tuple[str, ...]) -> list[tuple[int, dict[str, str]]]:
-        """The rows of a section's table with their lines in the file; empty columns may be left out."""
-        start, text = self.sections.get(section, (0, ""))
-        rows = [
-            (number, [c.strip().replace(r"\|", "|") for c in _CELLS.split(line.strip()[1:-1])])
-            for number, line in enumerate(text.split("\n"), start)
-            if line.startswith("|")
-        ]
-        head = rows[0][1] if rows else []
-        if unknown := set(head) - set(columns):
-            message = f"a table of {section or 'arguments'} has no column {sorted(unknown)}"
-            raise self.wrong(message, rows[0][0])
-        read = []
-        for number, row in rows[2:]:
-            if len(row) != len(head):
-                raise self.wrong(f"a row has {len(row)} cells for {len(head)} columns", number)
-            filled = dict.fromkeys(columns, "") | dict(zip(head, row, strict=True))
-            read.append((self.first + number, filled))
-        return read
-
-    def wrong(self, message: str, line: int) -> PageError:
-        """A `PageError` that names file and line."""
-        return PageError(f"{self.path}:{self.first + line}: {message}")
+    def table(self, section: str) -> list[dict[str, str]]:
+        """The rows of a section's table, by the names of its columns."""
+        lines = [line for line in self.section(section).split("\n") if line.startswith("|")]
+        cells = ([c.strip().replace(r"\|", "|") for c in _CELLS.split(x)[1:-1]] for x in lines)
+        head, _, *rows = [*cells] or [[], []]
+        return [dict(zip(head, row, strict=True)) for row in rows]
 
     # --- its numbers
 
     @property
     def module(self) -> ModuleType:
-        """The file of its paper: formulas, oracles and proofs."""
-        from importlib import import_module
-
+        """The file of its paper's formulas."""
         return import_module(f"dpacct.papers.formulas.{self.paper}")
 
     @cached_property
@@ -261,15 +220,10 @@ class Statement:
 
     @cached_property
     def domain(self) -> Hypotheses:
-        """The hypotheses, from the table of arguments. Raises `PageError` for a range that can't be read."""
+        """The hypotheses, from the table of arguments."""
         from dpacct.papers.ranges import Hypotheses, parse
 
-        ranges = {}
-        for (line, _), argument in zip(self.table("", _COLUMNS), self.arguments, strict=True):
-            try:
-                ranges[argument.name] = parse(argument.range, argument.drawn)
-            except (ValueError, SyntaxError) as wrong:
-                raise PageError(f"{self.path}:{line}: {argument.name}: {wrong}") from None
+        ranges = {a.name: parse(a.range, a.drawn) for a in self.arguments}
         called = any("(" in end for each in ranges.values() for end in each.dependent)
         return Hypotheses(ranges, vars(self.module) if called else {})
 
@@ -302,54 +256,26 @@ class Statement:
 
 
 def parse(text: str, id: str, path: Path) -> Statement:
-    """A page from its text; raises `PageError`."""
-    first, header, body = header_of(text, path)
-    if unknown := header.keys() - _KEYS:
-        message = f"the header has no key {sorted(unknown)}; keys are {sorted(_KEYS)}"
-        raise PageError(f"{path}:2: {message}")
-    for key, words in (("verdict", VERDICTS), ("evidence", EVIDENCE), ("claims", CLAIMS)):
-        if header.get(key, "") not in words:
-            message = f"{key} must be one of {', '.join(words)}, got {header.get(key)!r}"
-            raise PageError(f"{path}:2: {message}")
-    paper, _, name = id.partition(".")
+    """A page from its text."""
+    header, body = header_of(text)
+    sampling, _, adjacency = header.get("setting", "").partition(", ")
     return Statement(
-        *(id, paper, name, path, body, first, header["verdict"], header["evidence"]),
+        *(id, path, body, header["verdict"], header["evidence"]),
         side=CLAIMS[header.get("claims", "")],
         quantity=header.get("quantity", ""),
         accuracy=float(header.get("computed to", "0")),
         corrected_by=header.get("use instead"),
-        relies_on=_listed(header.get("rests on", ""), ", "),
+        relies_on=tuple(_listed(header.get("rests on", ""), ", ")),
         refuses=tuple(map(point, _listed(header.get("outside", ""), "; "))),
         also_called=header.get("also called", ""),
-        setting=_setting(header.get("setting", ""), path),
+        setting=(sampling, Adjacency.parse(adjacency)) if sampling else None,
     )
 
 
-def _setting(text: str, path: Path) -> tuple[str, Adjacency] | None:
-    """Read `uniform, replace-one`: a sampling and an adjacency."""
-    if not text:
-        return None
-    sampling, _, adjacency = text.partition(", ")
-    if sampling not in SAMPLINGS:
-        message = f"setting must begin with {' or '.join(SAMPLINGS)}, got {text!r}"
-        raise PageError(f"{path}:2: {message}")
-    return sampling, Adjacency.parse(adjacency)
-
-
-def header_of(text: str, path: Path) -> tuple[int, dict[str, str], str]:
-    """The line on which the body begins, the header, and the body."""
-    top, _, rest = text.partition("\n")
-    head, closed, body = rest.partition("\n---\n")
-    if top != "---" or not closed:
-        raise PageError(f"{path}:1: a page begins with a header between two lines of ---")
-    header: dict[str, str] = {}
-    for number, line in enumerate(head.split("\n"), 2):
-        key, colon, value = line.partition(": ")
-        if not colon or key in header or value != value.strip() or ": " in value or " #" in value:
-            message = f"a header line is `key: text`, each key once, got {line!r}"
-            raise PageError(f"{path}:{number}: {message}")
-        header[key] = value
-    return len(header) + 3, header, body
+def header_of(text: str) -> tuple[dict[str, str], str]:
+    """The header and the body of a page."""
+    head, _, body = text.removeprefix("---\n").partition("\n---\n")
+    return dict(line.split(": ", 1) for line in head.split("\n")), body
 
 
 def ends(answer: Answer) -> Ends:
@@ -367,8 +293,8 @@ def point(text: str) -> dict[str, str]:
     return dict(re.findall(r"(\w+)=(\[[^\]]*\]|[^,\s]+)", text))
 
 
-def _listed(text: str, by: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(by) if part.strip())
+def _listed(text: str, by: str) -> list[str]:
+    return [part.strip() for part in text.split(by) if part.strip()]
 
 
 def _rounded(value: Value) -> Plain:

@@ -7,39 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from dpacct.declare.domain import Integer
 from dpacct.errors import DpacctError, MissingExtra
 from dpacct.papers.oracles.oracle import Comparison, Oracle
 from dpacct.papers.page import Plain, Statement
-from dpacct.papers.ranges import Interval, Range, Value
+from dpacct.papers.ranges import Interval, Range
 from dpacct.pld.stable import TooFine
 
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn, SearchStrategy
 
-Point: TypeAlias = Mapping[str, Value]
-"""Exact arguments, as the hypotheses have them."""
 _LONGEST = 7  # of a list that is drawn
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A point, what is claimed there, what is true, and by how much the claim is missed."""
+    """A point, what is claimed and true there, and by how much the claim is missed."""
 
     point: Mapping[str, Plain]
     comparison: Comparison
     excess: float
-
-
-@dataclass(frozen=True)
-class SearchOutcome:
-    """The outcome of a search: the number of points judged, the worst of them, and whether it violates."""
-
-    judged: int
-    worst: Judged | None
-    violated: bool
 
 
 def judge(statement: Statement, oracle: Oracle, values: Mapping[str, Plain]) -> Judged | None:
@@ -53,10 +41,12 @@ def judge(statement: Statement, oracle: Oracle, values: Mapping[str, Plain]) -> 
     return Judged(values, comparison, comparison.excess(statement.side))
 
 
-def search(statement: Statement, oracle: Oracle, *, draws: int, seed: int) -> SearchOutcome:
-    """Look for a violation beyond the oracle's error; the same seed tries the same points.
+def search(
+    statement: Statement, oracle: Oracle, *, draws: int, seed: int
+) -> tuple[int, Judged | None]:
+    """The number of points judged, and the simplest at which the claim is missed; None if there is none.
 
-    A violation that is found comes back at the simplest point that Hypothesis can shrink it to. Raises
+    More than the oracle's error must be missing. The same seed tries the same points. Raises
     `MissingExtra` without Hypothesis.
     """
     try:
@@ -65,31 +55,27 @@ def search(statement: Statement, oracle: Oracle, *, draws: int, seed: int) -> Se
     except ImportError:
         message = "hypothesis is not installed: pip install '.[verify]' in dpacct's checkout"
         raise MissingExtra(message) from None
-    judged: dict[tuple[tuple[str, Plain], ...], float] = {}
-    worst: list[Judged] = []
+    judged: set[str] = set()
 
     def violates(values: dict[str, Plain]) -> bool:
-        found = judge(statement, oracle, values)
-        if found is None:
-            return False
-        judged[tuple(sorted(values.items()))] = found.excess
-        if not worst or found.excess > worst[0].excess:
-            worst[:] = [found]
-        return found.excess > oracle.within
+        result = judge(statement, oracle, values)
+        if result is not None:
+            judged.add(str(values))
+        return result is not None and result.excess > oracle.within
 
     how = settings(
         max_examples=draws,
         deadline=None,
         database=None,
-        phases=(Phase.generate, Phase.target, Phase.shrink),
+        phases=(Phase.generate, Phase.shrink),
         suppress_health_check=list(HealthCheck),
     )
     random = Random(f"{seed}:{statement.id}")
     try:
         smallest = find(points(statement), violates, settings=how, random=random)
     except (NoSuchExample, Unsatisfiable):
-        return SearchOutcome(len(judged), worst[0] if worst else None, False)
-    return SearchOutcome(len(judged), judge(statement, oracle, smallest), True)
+        return len(judged), None
+    return len(judged), judge(statement, oracle, smallest)
 
 
 def points(statement: Statement) -> SearchStrategy[dict[str, Plain]]:
@@ -105,23 +91,17 @@ def points(statement: Statement) -> SearchStrategy[dict[str, Plain]]:
         try:
             for name in domain.order:
                 each = domain.ranges[name]
-                values[name] = draw(_value(each, each.at(values, domain.functions)))
+                number = _number(each, each.at(values, domain.functions))
+                if each.many is not None:
+                    least, most = each.many
+                    most = min(most, max(least, _LONGEST))
+                    number = st.lists(number, min_size=least, max_size=most).map(tuple)
+                values[name] = draw(number)
             return statement.checked(values)
         except (DpacctError, ArithmeticError, ValueError):  # no point of the hypotheses
             reject()
 
     return drawn()
-
-
-def _value(each: Range, interval: Interval) -> SearchStrategy[Any]:
-    """Numbers of a range, or lists of them."""
-    from hypothesis import strategies as st
-
-    number = _whole(interval) if isinstance(interval, Integer) else _real(interval)
-    if each.many is None:
-        return number
-    least, most = each.many
-    return st.lists(number, min_size=least, max_size=min(most, max(least, _LONGEST))).map(tuple)
 
 
 def window(domain: Interval) -> tuple[Fraction, Fraction]:
@@ -135,39 +115,28 @@ def window(domain: Interval) -> tuple[Fraction, Fraction]:
     return low, high if high is not None else low + 10**6
 
 
-def _window(interval: Interval) -> tuple[Fraction, Fraction]:
-    """The ends that are drawn between; an empty range has no point."""
-    low, high = window(interval)
-    if low > high:
+def _number(each: Range, interval: Interval) -> SearchStrategy[Any]:
+    """Numbers of a range: evenly, by order of magnitude, next to either end, and the ends themselves.
+
+    Raises `ValueError` for an empty range.
+    """
+    from hypothesis import strategies as st
+
+    least, most = window(interval)
+    if least > most:
         raise ValueError(f"the range {interval} is empty")
-    return low, high
-
-
-def _whole(interval: Interval) -> SearchStrategy[Any]:
-    from hypothesis import strategies as st
-
-    least, most = _window(interval)
-    low, high = math.ceil(least), math.floor(most)
-    # by size, and by order of magnitude
-    magnitudes = st.floats(0.0, math.log1p(high - low)).map(lambda x: low + int(math.expm1(x)))
-    return st.integers(low, high) | magnitudes
-
-
-def _real(interval: Interval) -> SearchStrategy[Any]:
-    from hypothesis import strategies as st
-
-    low, high = map(float, _window(interval))
-    ways = [st.floats(low, high)]
-    if high > 0.0:
-        small = max(low, 1e-9 * high)
-        ways.append(st.floats(math.log(small), math.log(high)).map(math.exp))
-    if math.isfinite(high) and math.isfinite(low):  # close to either end
-        near = st.floats(-20.0, 0.0).map(math.exp)
-        ways += [
-            near.map(lambda x: low + (high - low) * x),
-            near.map(lambda x: high - (high - low) * x),
-        ]
-    ends = [end for end in (interval.lower, interval.upper) if isinstance(end, Fraction)]
-    if ends:
-        ways.append(st.sampled_from(ends))
-    return st.one_of(ways)
+    if each.whole:
+        low, high = math.ceil(least), math.floor(most)
+        magnitudes = st.floats(0.0, math.log1p(high - low)).map(lambda x: low + int(math.expm1(x)))
+        return st.integers(low, high) | magnitudes
+    start, end = float(least), float(most)
+    near = st.floats(-20.0, 0.0).map(math.exp)
+    ways: list[SearchStrategy[Any]] = [
+        st.floats(start, end),
+        near.map(lambda x: start + (end - start) * x),
+        near.map(lambda x: end - (end - start) * x),
+    ]
+    if end > 0.0:
+        ways.append(st.floats(math.log(max(start, 1e-9 * end)), math.log(end)).map(math.exp))
+    closed = [end for end in (interval.lower, interval.upper) if isinstance(end, Fraction)]
+    return st.one_of(ways + ([st.sampled_from(closed)] if closed else []))

@@ -62,7 +62,7 @@ def papers() -> dict[str, Paper]:
     """Every paper by its key."""
     read = {}
     for path in sorted(PAGES.glob("*/paper.md")):
-        _, header, body = header_of(path.read_text(encoding="utf-8"), path)
+        header, body = header_of(path.read_text(encoding="utf-8"))
         key = path.parent.name
         read[key] = Paper(
             key,

@@ -11,7 +11,6 @@ from importlib import import_module
 
 from dpacct.declare.number import exact
 from dpacct.papers import registry
-from dpacct.papers.page import PageError
 
 _HOW = re.compile(r"computed by `(\w+)`(?:, the truth by `(\w+)`)?")
 
@@ -69,10 +68,7 @@ def cells(paper: str | None = None) -> Iterator[Cell]:
             title, how = section.partition("\n")[0], _HOW.search(section)
             lines = [line[1:-1].split("|") for line in section.split("\n") if line[:1] == "|"]
             head, _, *rows = [[part.strip() for part in line] for line in lines]
-            if how is None:
-                raise PageError(f"{path}: {title} does not say by which function it is computed")
-            if not head[-1].startswith("printed: "):
-                raise PageError(f"{path}: {title} does not say `printed: QUANTITY` of its numbers")
+            assert how is not None, f"{path}: {title} does not say what computes it"
             truth, note = module.get(how[2]), " ".join(section.rpartition("|\n")[2].split())
             for row in rows:
                 inputs = dict(zip(head[1:-1], row[1:-1], strict=True))

@@ -8,19 +8,22 @@ from dataclasses import dataclass
 from dpacct.errors import OutsideDomain
 from dpacct.papers.oracles.oracle import oracle_of
 from dpacct.papers.page import Statement, shown
-from dpacct.papers.refute import Judged, SearchOutcome, judge, search
+from dpacct.papers.refute import Judged, judge, search
 from dpacct.vocabulary import Side
 
-DRAWS = 200
+DRAWS = 100
 """Points by default, at most; a statement whose oracle is slow has fewer."""
 
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """The result: `problems` are sentences; `witness` is the smallest violation that the search found."""
+    """The result: `problems` are sentences; `witness` is the smallest violation that the search found.
+
+    `judged` is the number of points that were compared; None without a search.
+    """
 
     statement: Statement
-    result: SearchOutcome | None
+    judged: int | None
     witness: Judged | None
     problems: tuple[str, ...]
 
@@ -33,20 +36,19 @@ class VerifyReport:
     @property
     def checked(self) -> bool:
         """Return whether anything was judged: points, or stored values."""
-        points = self.result.judged if self.result else 0
-        return bool(points or self.statement.values or self.statement.witness)
+        return bool(self.judged or self.statement.values or self.statement.witness)
 
     @property
     def unjudged(self) -> bool:
         """Return whether there was an oracle but no point that it could judge."""
-        return self.result is not None and not self.result.judged
+        return self.judged == 0
 
 
 def values(statement: Statement) -> list[str]:
-    """The errors in the stored numbers, as messages that begin with file and line."""
+    """The errors in the stored numbers, as sentences that name the file."""
     wrong, judge = [], oracle_of(statement)
     for row in statement.values:
-        at = f"{statement.path}:{row.line}:"
+        at = f"{statement.path}: at {shown(row.inputs)}"
         if row.formula:
             value = statement.evaluate(row.inputs, as_printed=True)
             if not close(value, float(row.formula), row.tolerance):
@@ -62,7 +64,7 @@ def values(statement: Statement) -> list[str]:
             statement.checked(outside)
         except OutsideDomain:
             continue
-        wrong.append(f"{statement.path}:2: {shown(outside)} is accepted, and should lie outside")
+        wrong.append(f"{statement.path}: {shown(outside)} is accepted, and should lie outside")
     return wrong
 
 
@@ -70,14 +72,13 @@ def witness(statement: Statement) -> list[str]:
     """The errors in the stored counter-example, which must lie in the domain and violate the claim."""
     if statement.witness is None:
         return []
-    at = f"{statement.path}:{statement.first + statement.sections['Counter-example'][0]}:"
     judge, (point, _) = oracle_of(statement), statement.witness
     if judge is None:
-        return [f"{at} a counter-example, and no oracle to show it by"]
+        return [f"{statement.path}: a counter-example, and no oracle to show it by"]
     compared = judge.compare(statement, statement.checked(point))
     if compared is not None and compared.excess(statement.side) > judge.within:
         return []
-    return [f"{at} the counter-example {shown(point)} violates nothing: {compared}"]
+    return [f"{statement.path}: the counter-example {shown(point)} violates nothing: {compared}"]
 
 
 def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) -> VerifyReport:
@@ -86,17 +87,15 @@ def examine(statement: Statement, *, draws: int | None = None, seed: int = 0) ->
     Others are searched at as many points as their oracle is quick for; 0 skips the search. Raises
     `MissingExtra` for a search without Hypothesis.
     """
-    problems = [*values(statement), *witness(statement)]
-    oracle, result, smallest = oracle_of(statement), None, None
-    known = oracle is not None and statement.formula is not None and statement.side is not Side.NONE
-    if oracle is not None and known and draws is None and statement.witness is not None:
-        point, _ = statement.witness
-        smallest = judge(statement, oracle, statement.checked(point))
-    elif oracle is not None and known and draws != 0:
-        asked = min(oracle.draws, DRAWS) if draws is None else draws
-        result = search(statement, oracle, draws=asked, seed=seed)
-        smallest = result.worst if result.violated else None
-    return VerifyReport(statement, result, smallest, tuple(problems))
+    problems = (*values(statement), *witness(statement))
+    oracle, judged, smallest = oracle_of(statement), None, None
+    if oracle is not None and statement.formula is not None and statement.side is not Side.NONE:
+        if draws is None and statement.witness is not None:
+            smallest = judge(statement, oracle, statement.checked(statement.witness[0]))
+        elif draws != 0:
+            asked = min(oracle.draws, DRAWS) if draws is None else draws
+            judged, smallest = search(statement, oracle, draws=asked, seed=seed)
+    return VerifyReport(statement, judged, smallest, problems)
 
 
 def close(value: float, wanted: float, within: float) -> bool:

@@ -28,6 +28,7 @@ CHOSEN = {
     "dp_fedsam.theorem2": ("rounds",),
     "dp_fedsam.theorem2_algorithm1": ("rounds",),
     "federated_fdp.theorem2_gdp": ("epsilon",),
+    "udp_fl.variance_gap_gaussian": ("gamma",),
 }
 LEFT_OUT = (
     # the numbers are those of the statement before
@@ -150,7 +151,8 @@ def values_of(statement: Statement, argument: str, at: float) -> list[float] | l
 def telling(sweep: Sweep) -> tuple[float, ...]:
     """Rank a sweep by what it shows: a change of side first, then the change of the ratio."""
     excess = [point.comparison.excess(sweep.statement.side) for point in sweep.seen]
-    finite = [e for e in excess if abs(e) < 900]
+    # the logarithm of the ratio of claim and truth, where there is one
+    finite = [math.copysign(math.log1p(-abs(e)), -e) for e in excess if abs(e) < 1]
     spread = max(finite) - min(finite) if finite else 0.0
     changes = any(sweep.violated) and not all(sweep.violated)
     return (len(sweep.seen) >= POINTS // 2, changes, min(spread, 20.0), len(sweep.seen))

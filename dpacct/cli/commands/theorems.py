@@ -106,7 +106,7 @@ def _search(query: str) -> Result:
     from dpacct.papers.search import search
     from dpacct.papers.show import table
 
-    chosen = [hit.statement for hit in search(query)]
+    chosen = search(query)
 
     def lines() -> list[str]:
         if not chosen:

@@ -149,7 +149,7 @@ def _searched(line: CommandLine, names: tuple[str, ...]) -> Result:
 
 
 def _line(report: VerifyReport) -> str:
-    statement, result, witness = report.statement, report.result, report.witness
+    statement, witness = report.statement, report.witness
     said = "no oracle" if statement.evaluable else "nothing to search"
     if witness is not None:
         compared = witness.comparison
@@ -159,8 +159,8 @@ def _line(report: VerifyReport) -> str:
         said = f"VIOLATED at {shown(witness.point)}: claimed {compared.claimed:.10g}, true {true}"
     elif report.unjudged:
         said = "NOT JUDGED: the oracle can tell nothing at any point that was drawn"
-    elif result is not None:
-        said = f"no counter-example in {result.judged} points"
+    elif report.judged is not None:
+        said = f"no counter-example in {report.judged} points"
     return f"{statement.id}: {statement.verdict}, {statement.evidence}; {said}"
 
 
@@ -177,7 +177,7 @@ def _json(report: VerifyReport) -> dict[str, Any]:
         "id": report.statement.id,
         "verdict": report.statement.verdict,
         "status": report.statement.evidence,
-        "points": None if report.result is None else report.result.judged,
+        "points": report.judged,
         "witness": witness,
         "problems": list(report.problems),
         "expected": not report.surprising,
