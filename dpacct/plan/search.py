@@ -230,22 +230,24 @@ class Search:
         if quick is not None:
             return quick
         at = min(max(1.0 if start is None else start[0], self.low), self.high)
-        if start is None:
-            return Boundary(
-                *real(self._cautious, self.low, self.high, start=at, accepted=self._accepted)
+        if start is not None:
+            unsafe, safe = falls(
+                self._cautious,
+                at,
+                -abs(start[1]),
+                lambda a, b: self._accepted(),
+                axis=LOG if start[1] < 0.0 else LOG_DOWN,
+                low=self.low,
+                high=self.high,
+                longest=_CLOSE,
+                least=1e-5,
             )
-        unsafe, safe = falls(
-            self._cautious,
-            at,
-            -abs(start[1]),
-            lambda a, b: self._accepted(),
-            axis=LOG if start[1] < 0.0 else LOG_DOWN,
-            low=self.low,
-            high=self.high,
-            longest=_CLOSE,
-            least=1e-5,
+            if unsafe is not None and safe is not None:
+                return Boundary(safe, unsafe)
+        # no estimate, or one of a few large losses, whose slope can have the wrong sign
+        return Boundary(
+            *real(self._cautious, self.low, self.high, start=at, accepted=self._accepted)
         )
-        return Boundary(safe, None if safe is None else unsafe)
 
     def _accepted(self) -> float:
         """The relative width at which the search ends: what brackets leave, or any once work is out."""

@@ -48,6 +48,18 @@ def test_a_search_through_bounds_ends_where_the_answer_is_within_them() -> None:
     assert again.upper is not None and again.upper <= 9.606e-10 * (1 + 1e-12)
 
 
+def test_an_estimate_of_the_wrong_slope_does_not_lead_a_search_away() -> None:
+    """Three rare steps: the saddle-point estimate rises with sigma where delta falls (it said 1e15)."""
+
+    def plan(sigma: float) -> dp.Node:
+        return dp.Poisson(0.01)(dp.Gaussian(sigma=sigma)) * 3
+
+    noise = float(dp.calibrate(plan, epsilon=0.5, delta=3.9810717e-5, method="exact"))
+    met, missed = (plan(noise * x).delta(0.5, method="exact") for x in (1.0, 0.999))
+    assert met.upper is not None and met.upper <= 3.9810717e-5
+    assert missed.lower is not None and missed.lower > 3.9810717e-5
+
+
 def test_the_edge_of_a_search_is_no_boundary() -> None:
     """All steps that may be asked about are allowed; how many would be too many is not known."""
     calibrated = dp.calibrate(

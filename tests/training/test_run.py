@@ -345,16 +345,6 @@ def test_a_full_disk_is_one_sentence_and_the_run_goes_on_after_it(tmp_path: Path
     assert result.weights.tobytes() == Session(prepared).finish().weights.tobytes()
 
 
-def test_a_folder_of_an_earlier_version_is_refused(tmp_path: Path) -> None:
-    """Its checkpoint had other names; it must not be taken for a damaged one."""
-    from safetensors.numpy import save_file
-
-    about = {"round": "3", "executed": "{}", "fingerprint": "0"}
-    save_file({"weights": np.zeros(3)}, tmp_path / "checkpoint.safetensors", about)
-    with pytest.raises(dp.InvalidArgument, match="begun by an earlier version of dpacct"):
-        Session(small(), tmp_path)
-
-
 @pytest.mark.parametrize("rounds", [1, 2, 3])
 def test_a_valid_plan_is_taken(rounds: int, tmp_path: Path) -> None:
     """Two rounds of the shipped experiment's plan were refused by their own ledger once."""

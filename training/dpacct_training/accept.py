@@ -117,11 +117,7 @@ def check_keys(where: str, section: Iterable[str], names: Iterable[str]) -> None
 
 def delta(name: str, value: object, clients: int) -> Fraction:
     """A probability in (0, 1); also as a power of the number of clients, as papers write it."""
-    power = (
-        re.fullmatch(r"\s*clients\s*\^\s*(-\d+(?:\.\d*)?)\s*", value)
-        if type(value) is str
-        else None
-    )
+    power = re.fullmatch(r"\s*clients\s*\^\s*(-\d+(?:\.\d*)?)\s*", str(value))
     if power and clients > 1:
         return Fraction(math.nextafter(clients ** float(power.group(1)), 0.0))  # the safe side
     number = share(name, value)

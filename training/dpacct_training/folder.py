@@ -158,9 +158,6 @@ class Folder:
                 tensors = {name: np.array(file.get_tensor(name)) for name in names}
         except (library.SafetensorError, OSError) as error:
             raise InvalidArgument(damaged, argument="out") from error
-        if "executed" in metadata:
-            message = f"the run in {str(self.path)!r} was begun by an earlier version of dpacct"
-            raise InvalidArgument(f"{message}: take another folder", argument="out")
         try:
             about = json.loads(metadata["about"])
             state = RunState.read(about, tensors)

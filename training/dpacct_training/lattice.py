@@ -31,10 +31,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from functools import cached_property, lru_cache
 from typing import ClassVar
 
-import mpmath
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,10 +42,8 @@ from dpacct_training.accept import positive, setting
 from dpacct_training.keys import Stream
 from dpacct_training.noise import Gaussian, Rows, Vector
 
-_FINE, _WHOLE = (
-    64.0,
-    512.0,
-)  # steps in the standard deviation of a share, and of the whole, at least
+# steps in the standard deviation of a share, and of the whole, at least
+_FINE, _WHOLE = 64.0, 512.0
 _SPARED = 8.0  # steps^2 of the variance that (2) gives away
 _BITS = 256
 _FAR = 13.0  # standard deviations, beyond which lies less than 2^-120
@@ -126,9 +124,9 @@ def _table(variance: float) -> tuple[int, NDArray[np.uint64], NDArray[np.uint64]
     """The discrete Gaussian's distribution function in 128 bits: its first place, and both halves."""
     far = math.ceil(_FAR * math.sqrt(variance))
     # w(k+1) / w(k) = exp(-(2 k + 1) / (2 variance)), in whole numbers of 2^-_BITS
-    with mpmath.workprec(_BITS + 64):
-        ratio = int(mpmath.exp(-1 / (2 * mpmath.mpf(variance))) * 2**_BITS)
-        fall = int(mpmath.exp(-1 / mpmath.mpf(variance)) * 2**_BITS)
+    with localcontext(prec=_BITS // 2):  # digits: far more than the bits that are kept
+        ratio = int((-1 / (2 * Decimal(variance))).exp() * 2**_BITS)
+        fall = int((-1 / Decimal(variance)).exp() * 2**_BITS)
     weights = [1 << _BITS]
     for _ in range(far):
         weights.append(weights[-1] * ratio >> _BITS)

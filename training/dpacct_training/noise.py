@@ -98,13 +98,11 @@ class Meters(dict[str, NoiseMeter]):
     @classmethod
     def from_dict(cls, values: dict[str, dict[str, Any]]) -> Meters:
         """Read what `to_dict` returned."""
-        kinds = {"bounded": int, "vectors": int, "numbers": int, "squares": float}
-        return cls(
-            {
-                name: NoiseMeter(**{key: kind(meter[key]) for key, kind in kinds.items()})
-                for name, meter in values.items()
-            }
-        )
+        meters = cls()
+        for name, meter in values.items():
+            bounded, vectors, numbers = (int(meter[k]) for k in ("bounded", "vectors", "numbers"))
+            meters[name] = NoiseMeter(bounded, vectors, numbers, float(meter["squares"]))
+        return meters
 
 
 # --- the noises

@@ -37,8 +37,7 @@ _WITHOUT = (
     "the data of clients at such a host have less noise; where it draws shares, so have those of"
     " all others"
 )
-_NOTHING = "No privacy is guaranteed: updates were neither bounded nor noised."
-_UNBOUNDED = "No privacy is guaranteed: no noise was added."
+_NOTHING = "No privacy is guaranteed: no noise was added."
 Pictures = Sequence[tuple[str, str]]
 """(picture, caption) of each."""
 _DRAWN_BY = {
@@ -83,10 +82,9 @@ def without_guarantee(
     prepared: Prepared, result: FinishedRun, pictures: Pictures = ()
 ) -> dp.ReportDocument:
     """The report of a run without a guarantee."""
-    bounded = any(noise.bounds for noise in prepared.plan.noise.values())
     return dp.ReportDocument(
         title=f"Report: {prepared.experiment.name}",
-        lead=_UNBOUNDED if bounded else _NOTHING,
+        lead=_NOTHING,
         sections=(*_sections(prepared, result, pictures), *_appendix(prepared)),
     )
 

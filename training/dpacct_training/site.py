@@ -90,9 +90,8 @@ class Site:
             self.memory.get(client, {}).get(name, row)
             for client, row in zip(self.clients, fresh, strict=True)
         ]
-        return np.stack(rows).astype(
-            otherwise.dtype
-        )  # independent of which other clients have kept something
+        # independent of which other clients have kept something
+        return np.stack(rows).astype(otherwise.dtype)
 
     def remembers(self, name: str) -> bool:
         """Return whether every client here kept something under this name."""

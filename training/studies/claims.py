@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean, stdev
 from typing import Any
 
 from scipy.special import stdtrit
@@ -69,6 +70,11 @@ class Verdict:
     high: float
 
     @property
+    def interval(self) -> str:
+        """Return the difference and its interval in words."""
+        return f"{self.difference:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
+
+    @property
     def word(self) -> str:
         """`HELD` or `NOT_HELD` where the whole interval says so, else `UNDECIDED`."""
         if len(self.greater) < LEAST_SEEDS:
@@ -80,12 +86,8 @@ class Verdict:
 
 def interval(differences: Sequence[float], level: float = LEVEL) -> tuple[float, float, float]:
     """(mean, low, high) of Student's interval; the whole line where there is one value only."""
-    count = len(differences)
-    if not count:
-        return math.nan, -math.inf, math.inf
-    mean = math.fsum(differences) / count
-    if count == 1:
+    count, mean = len(differences), fmean(differences or [math.nan])
+    if count < 2:
         return mean, -math.inf, math.inf
-    variance = math.fsum((d - mean) ** 2 for d in differences) / (count - 1)
-    half = float(stdtrit(count - 1, 0.5 + level / 2)) * math.sqrt(variance / count)
+    half = float(stdtrit(count - 1, 0.5 + level / 2)) * stdev(differences) / math.sqrt(count)
     return mean, mean - half, mean + half

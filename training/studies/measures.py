@@ -15,8 +15,7 @@ from dpacct_training.engines import InProcess
 from dpacct_training.run import Session
 from dpacct_training.site import Host, Site
 
-_SAMPLES = 1000
-_STEPS = 30
+_SAMPLES, _STEPS = 1000, 30
 
 
 def measured(session: Session, names: set[str]) -> dict[str, float]:
@@ -45,21 +44,11 @@ def gap(session: Session) -> float:
     return 100.0 * trained - accuracy(session)
 
 
-def personal(session: Session) -> float:
-    """Mean over clients of their own models, on the test samples of the classes that each has seen."""
-    algorithm = session.prepared.algorithm
-    return _on_own_classes(session, lambda sent, site: algorithm.personal(sent, site))
-
-
-def shared(session: Session) -> float:
-    """The mean accuracy of the global model on the same samples."""
-    return _on_own_classes(
-        session, lambda sent, site: np.tile(session.weights, (len(site.clients), 1))
-    )
-
-
 def _on_own_classes(session: Session, models: Callable[[dict[str, Array], Site], Array]) -> float:
-    """Test on the classes a client trained on, as Zheng et al. 2021, Section 4.1, do for their models."""
+    """Mean over clients of a model of each, tested on the classes that the client has seen.
+
+    As Zheng et al. 2021, Section 4.1, do for the clients' own models.
+    """
     setting = session.prepared.setting
     x, y = setting.samples(setting.federation.test)
     right = []
@@ -107,21 +96,19 @@ def learned(session: Session) -> float:
     return before - setting.evaluate(session.weights, setting.federation.train)[0]
 
 
-def mu(session: Session) -> float:
-    """The paper's mu after these rounds."""
-    prepared = session.prepared
-    return prepared.algorithm.paper_mu(prepared.plan, session.run.state.round)
-
-
 MEASURES: dict[str, Callable[[Session], float]] = {
     "accuracy": accuracy,
     "gap": gap,
-    "personal": personal,
-    "shared": shared,
+    "personal": lambda session: _on_own_classes(session, session.prepared.algorithm.personal),
+    "shared": lambda session: _on_own_classes(  # the global model on the same samples
+        session, lambda _, site: np.tile(session.weights, (len(site.clients), 1))
+    ),
     "norm": norm,
     "sharpness": sharpness,
     "rounds": lambda session: float(session.run.state.round),
-    "mu": mu,
+    "mu": lambda session: session.prepared.algorithm.paper_mu(  # after these rounds
+        session.prepared.plan, session.run.state.round
+    ),
     "weights": lambda session: float(session.prepared.setting.model.dimension),
     "learned": learned,
 }

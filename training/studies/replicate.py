@@ -20,6 +20,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment
+
 from dpacct import InvalidArgument
 from dpacct_training.accept import check_keys, one_of, whole
 from dpacct_training.durable import write_text
@@ -30,7 +32,8 @@ from studies.claims import HELD, LEAST_SEEDS, LEVEL, NOT_HELD, UNDECIDED, Varian
 from studies.measures import MEASURES, measured
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-UNITS = {"sharpness": "curvature", "rounds": "rounds", "mu": "mu"}
+PAGE = Path(__file__).with_name("page.md")
+UNITS = {"sharpness": " (curvature)", "rounds": " (rounds)", "mu": " (mu)"}
 """The unit of a measure's differences, where it is not points."""
 Watch = Callable[["Trial", int], None]
 """Told each finished run, and how many there are."""
@@ -165,8 +168,7 @@ def read(study: Study, folder: Path) -> Study:
         entries = json.loads(path.read_text(encoding="utf-8"))
         kept = [Trial(**{**e, "curve": tuple(map(tuple, e["curve"]))}) for e in entries]
     except (ValueError, KeyError, TypeError) as error:
-        message = f"the results in {str(path)!r} cannot be read: {error}"
-        raise InvalidArgument(message, argument="out") from None
+        raise InvalidArgument(f"{str(path)!r} cannot be read: {error}", argument="out") from None
     return replace(study, trials=tuple(kept))
 
 
@@ -185,8 +187,7 @@ def replicate(
     watch: Watch | None = None,
 ) -> Study:
     """All runs of a study that are not kept in `folder` yet; `quick`: the least seeds that decide."""
-    study = read(study, folder)
-    every = jobs(study, max(study.seeds, LEAST_SEEDS))
+    study, every = read(study, folder), jobs(study, max(study.seeds, LEAST_SEEDS))
     order = {trial.digest: place for place, (trial, *_) in enumerate(every)}
     kept = {t.digest: t for t in study.trials if t.digest in order}  # of these settings
     seeds = LEAST_SEEDS if quick else study.seeds
@@ -233,7 +234,7 @@ def run(job: Job) -> Trial:
     if goal and not enough():
         message = f"rounds must be enough for {dict(goal)}, got {session.run.state.round}"
         raise InvalidArgument(f"{message} in {trial.variant!r}", argument="rounds")
-    seconds, spent = time.process_time() - start, result.spent
+    spent, seconds = result.spent, time.process_time() - start
     account = None if result.account is None else session.prepared.plan.accounts[result.account]
     return replace(
         trial,
@@ -258,7 +259,7 @@ def command(
     for study in studies(papers):
         say(study.name)
         for v in replicate(study, out, quick=quick, processes=processes, watch=told).verdicts():
-            say(f"{v.word}: {v.claim.says} ({_interval(v)})")
+            say(f"{v.word}: {v.claim.says} ({v.interval})")
     stored = [study for study in (read(s, out) for s in studies()) if study.trials]
     write_text(out / "replication.md", page(stored))
     say(str(out / "replication.md"))
@@ -268,58 +269,19 @@ def command(
 
 
 def page(stored: Sequence[Study]) -> str:
-    """Markdown: one table row a claim, then pictures, time and memory, then what does not fit here.
+    """Markdown by the template beside this file: claims, pictures, time and memory, what does not fit.
 
     Pictures are drawn by `python figures/make.py methods_epsilon learning_curves`.
     """
     verdicts = [(study, verdict) for study in stored for verdict in study.verdicts()]
-    words = [v.word for _, v in verdicts]
-    counts = ", ".join(f"{words.count(word)} {word}" for word in (HELD, NOT_HELD, UNDECIDED))
-    head, tail = (
-        Path(__file__).with_name(name).read_text(encoding="utf-8")
-        for name in ("head.md", "tail.md")
+    words = [verdict.word for _, verdict in verdicts]
+    absent = sorted({f"`{s.name}`" for s in studies()} - {f"`{s.name}`" for s in stored})
+    pages = Environment(trim_blocks=True, keep_trailing_newline=True)
+    return pages.from_string(PAGE.read_text(encoding="utf-8")).render(
+        stored=stored,
+        verdicts=verdicts,
+        counts=", ".join(f"{words.count(word)} {word}" for word in (HELD, NOT_HELD, UNDECIDED)),
+        chance=(1 - LEVEL) * len(words),
+        units=UNITS,
+        absent=absent,
     )
-    chance = f"{(1 - LEVEL) * len(words):.1f}"
-    absent = sorted({s.name for s in studies()} - {s.name for s in stored})
-    unstored = ", ".join(f"`{name}`" for name in absent) or "none"
-    fits = [(s.experiment.name, s.name, " ".join(s.full.split())) for s in stored if s.full]
-    return (
-        head.format(count=len(words), counts=counts, chance=chance)
-        + "".join(f"{_row(study, verdict)}\n" for study, verdict in verdicts)
-        + tail.format(
-            costs="\n".join(map(_cost, stored)),
-            unstored=unstored,
-            full="\n".join(f"- **{title}** (`{name}`): {says}" for title, name, says in fits),
-        )
-    )
-
-
-def _interval(verdict: Verdict) -> str:
-    return f"{verdict.difference:+.2f} [{verdict.low:+.2f}, {verdict.high:+.2f}]"
-
-
-def _row(study: Study, verdict: Verdict) -> str:
-    claim = verdict.claim
-    unit = f" ({UNITS[claim.measure]})" if claim.measure in UNITS else ""
-    both = list(dict.fromkeys(_epsilon(side) for side in study.sides(claim)))
-    says, printed = " ".join(claim.says.split()), claim.printed or "–"
-    cells: list[str] = [study.paper, says, verdict.word, _interval(verdict) + unit, f"{claim.by:g}"]
-    cells += [str(len(verdict.greater)), printed, " against ".join(both)]
-    cells += [claim.printed_epsilon or "–", f"`dpacct-train replicate {study.name}`"]
-    return "| " + " | ".join(cells) + " |"
-
-
-def _epsilon(side: Sequence[Trial]) -> str:
-    """Return the epsilon, such as "2.00 a client"."""
-    spent = [trial.epsilon for trial in side if trial.epsilon is not None]
-    if not spent:
-        return "none"
-    return f"{max(spent):,.{2 if max(spent) < 1000 else 0}f} a {side[0].unit}"
-
-
-def _cost(study: Study) -> str:
-    seconds = sum(trial.seconds for trial in study.trials)
-    most = max(trial.megabytes for trial in study.trials)
-    commits = ", ".join(dict.fromkeys(trial.commit for trial in study.trials))
-    cells = (len(study.trials), f"{seconds:.0f}", most, commits)
-    return f"| `dpacct-train replicate {study.name}` | {' | '.join(map(str, cells))} |"

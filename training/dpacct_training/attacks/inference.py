@@ -158,9 +158,7 @@ class Membership(AttackResult):
 
     def pictures(self) -> tuple[tuple[str, str], ...]:
         """The attack's curve."""
-        caption = (
-            "Members found by others taken for members; above the shaded edge is proved impossible."
-        )
+        caption = "Members found by others taken for members; the shaded part is proved impossible."
         return ((self.chart().to_svg(), caption),)
 
     def chart(self) -> dp.plots.Chart:

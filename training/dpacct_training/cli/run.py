@@ -44,13 +44,12 @@ def line_of(row: Row, rounds: int) -> str:
 def live(quiet: bool, total: int, describe: Callable[..., str]) -> Iterator[Callable[..., None]]:
     """A progress callback for rows: one line that is written anew on a terminal, else a line each."""
     there = sys.stderr.isatty()
-    yield (
-        lambda *row: (
-            None
-            if quiet
-            else click.echo(("\r\033[K" if there else "") + describe(*row), nl=not there, err=True)
-        )
-    )
+
+    def tell(*row: Any) -> None:
+        if not quiet:
+            click.echo(("\r\033[K" if there else "") + describe(*row), nl=not there, err=True)
+
+    yield tell
     if there and not quiet:
         click.echo(err=True)
 
@@ -79,7 +78,7 @@ def portions(quiet: bool, name: str) -> Iterator[Callable[[int, int], None]]:
     "--set", "changes", multiple=True, help="section.key=value, as in the file; repeatable."
 )
 @click.option("--variant", help="One of the experiment's [[variant]] tables, by its name.")
-@click.option("--engine", help="in_process, pool or flower, as [engine] name.")
+@click.option("--engine", help="in_process, pool, flower or ray, as [engine] name.")
 @click.option("--superlink", help="HOST:PORT of a Flower SuperLink whose SuperNodes are the hosts.")
 @click.option("--quiet", is_flag=True, help="Print the result only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")

@@ -59,8 +59,11 @@ class Dataset:
             return self.x
         if scaling == "boxes":
             return boxes(self.x)
-        pixels = self.x.astype(np.float32) / np.float32(255.0)
-        return pixels * np.float32(2.0) - np.float32(1.0) if scaling == "symmetric" else pixels
+        pixels: NDArray[Any] = np.divide(self.x, np.float32(255.0), dtype=np.float32)
+        if scaling == "symmetric":  # in place: new memory costs more than the arithmetic
+            pixels *= np.float32(2.0)
+            pixels -= np.float32(1.0)
+        return pixels
 
 
 def boxes(x: NDArray[Any]) -> NDArray[np.float32]:

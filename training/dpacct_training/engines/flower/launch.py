@@ -161,8 +161,7 @@ def listening(address: str, deadline: float, alive: Callable[[], bool] = lambda:
             return
         except OSError as error:
             if time.monotonic() > end or not alive():
-                message = f"no SuperLink answers at {address}: {error}"
-                raise ConnectionError(message) from None
+                raise ConnectionError(f"no SuperLink answers at {address}: {error}") from None
             time.sleep(_PAUSE)
 
 
