@@ -19,16 +19,15 @@ from dpacct.pld import bracket, contour
 from dpacct.pld.interval import Interval
 from dpacct.pld.moments import Part
 from dpacct.pld.nested import merged
-from dpacct.pld.outcomes import outcomes
+from dpacct.pld.outcomes import Outcomes, outcomes
 from dpacct.pld.pair import PairMoments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
-from dpacct.pld.profile import Profile, SkippedReadings
 from dpacct.pld.stable import Floats, TooFine
 from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 
-# what the panels of a profile may miss where its readings are those of brackets, 1e-3 wide
-_ON_BRACKETS = 2e-3
+# epsilons of a curve that are read by brackets; 130 are about as many as a trade-off curve has bends
+_MOST_READ = 130
 # relative rounding of the mass of open failures, and of what is added to it
 _MIXED = 4e-15
 
@@ -168,28 +167,35 @@ class Direction:
 
     # -- curves ------------------------------------------------------------------------------
 
-    def log_profile(
-        self, epsilons: Floats, tolerance: float, faint: float
-    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Log delta at rising epsilons; how far the upper end is above it; where that is a mere bound.
+    def log_profile(self, epsilons: Floats) -> Floats:
+        """Upper ends of log delta at rising epsilons; nan where no contour resolves them."""
+        if self._few is not None:
+            return self._few.log_deltas(epsilons)
+        if not self.parts:
+            return np.full(epsilons.shape, math.nan)
+        values, errors = self._readings(epsilons)
+        resolved = errors < contour.ACCURATE
+        values = np.where(resolved, values + np.log1p(np.where(resolved, errors, 0.0)), math.nan)
+        if self.log_kept < 0.0:
+            return np.asarray(np.log(self.failing + np.exp(np.minimum(values, self.log_kept))))
+        values[epsilons >= self.ceiling] = -math.inf  # no loss reaches these
+        return values
 
-        From readings at few epsilons, where these tell. Of what is surely below `faint` there is a bound.
+    def bracketed(self, epsilons: Floats) -> Floats:
+        """Upper ends of log delta at rising epsilons, from brackets; of many, chords between some of them.
+
+        A profile is convex in e^epsilon, and so below its chords (Dong, Roth, Su 2022, Proposition 2.12).
         """
-        values, errors = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
-        last, bound = self._fades(epsilons, faint)
-        values[last:] = bound
-        if self.log_kept == 0.0:  # no loss reaches these
-            past = int(np.searchsorted(epsilons, self.ceiling))
-            values[past:], last = -math.inf, min(last, past)
-        values[:last], errors[:last] = self._profile(epsilons[:last], tolerance)
-        rough = np.isinf(errors)
-        errors[rough] = 0.0
-        return values, errors, rough & (values > faint)
-
-    def bracketed(self, epsilons: Floats, tolerance: float) -> Floats:
-        """Upper ends of log delta at rising epsilons, from brackets; 0 where none spans the losses."""
-        values, errors = self._bracketed(epsilons, max(tolerance, _ON_BRACKETS))
-        return np.where(np.isinf(errors), values, values + errors)
+        if epsilons.size <= _MOST_READ or self.kinked:
+            return self._bracketed(epsilons)[0]
+        some = np.unique(np.linspace(0, epsilons.size - 1, _MOST_READ).astype(int))
+        nodes, values = epsilons[some], self._bracketed(epsilons[some])[0]
+        right = np.clip(np.searchsorted(nodes, epsilons), 1, nodes.size - 1)
+        wide, along = nodes[right] - nodes[right - 1], epsilons - nodes[right - 1]
+        with np.errstate(divide="ignore"):
+            share = np.exp(along - wide) * np.expm1(-along) / np.expm1(-wide)
+            low, high = np.log1p(-share) + values[right - 1], np.log(share) + values[right]
+        return np.asarray(np.logaddexp(low, high))
 
     def chernoff(self, epsilon: float) -> float:
         """Chernoff's bound on log delta; 0 where there is none."""
@@ -197,50 +203,18 @@ class Direction:
         return contour.chernoff(self.parts, epsilon) if bounded else 0.0
 
     @cached_property
-    def _faded(self) -> dict[float, tuple[float, float, float]]:
-        """An epsilon with delta above the target, one with Chernoff's bound below it, and that bound."""
-        return {}
-
-    def _fades(self, epsilons: Floats, faint: float) -> tuple[int, float]:
-        """Return where along rising epsilons Chernoff's bound falls below `faint`, and a bound there."""
-        clear, past, bound = self._faded.get(faint, (-math.inf, math.inf, -math.inf))
-        first, last = map(int, np.searchsorted(epsilons, (clear, past)))
-        while first < last:
-            middle = (first + last) // 2
-            at = float(epsilons[middle])
-            result = self.chernoff(at)
-            if result < faint:
-                last, past, bound = middle, at, result
-            else:
-                first, clear = middle + 1, at
-        self._faded[faint] = clear, past, bound
-        return last, bound
-
-    @cached_property
-    def _profile(self) -> Profile:
+    def _few(self) -> Outcomes | None:
+        """All outcomes from above, where losses are atoms and few."""
         few = outcomes(merged(self.sources)) if self.kinked else None
-        if few is not None:
-            return Profile(lambda at: (few[1].log_deltas(at), np.zeros(at.shape)), every=True)
-        return Profile(SkippedReadings(self._by_contours), every=self.kinked)
+        return None if few is None else few[1]
 
     @cached_property
-    def _bracketed(self) -> Profile:
-        return Profile(bracket.CurveEnds(merged(self.sources)))
+    def _bracketed(self) -> bracket.CurveEnds:
+        return bracket.CurveEnds(merged(self.sources))
 
     @cached_property
     def _readings(self) -> contour.Readings:
         return contour.Readings(self.parts)
-
-    def _by_contours(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """Upper ends of log delta at rising epsilons; the error of one that is not resolved is inf."""
-        if not self.parts:
-            return np.zeros(epsilons.shape), np.full(epsilons.shape, math.inf)
-        values, errors = self._readings(epsilons)
-        resolved = errors < contour.ACCURATE
-        values += np.where(resolved, np.log1p(np.where(resolved, errors, 0.0)), 0.0)
-        if self.log_kept < 0.0:
-            values = np.log(self.failing + np.exp(np.minimum(values, self.log_kept)))
-        return values, np.where(resolved, 0.0, math.inf)
 
     @property
     def scale(self) -> float:

@@ -10,21 +10,21 @@ lies at infinity, and is the mass of finite losses.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dpacct.answer.ask import strict
 from dpacct.declare.domain import EPSILON, ORDER, Real
 from dpacct.errors import InvalidArgument, OutsideDomain
+from dpacct.mechanisms.laws.knots import hull
 from dpacct.plan.composition import Composition
 from dpacct.plan.node import Node, resolve_adjacency
-from dpacct.plan.routes import ROUTES, RouteQuestion
 from dpacct.pld.budget import one_question
-from dpacct.pld.profile import Profile
-from dpacct.pld.stable import Floats, TooFine
+from dpacct.pld.stable import Floats, TooFine, log_peak
 from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
@@ -32,24 +32,13 @@ if TYPE_CHECKING:
 
 LogProfile = Callable[[Floats], Floats]
 
-# of an upper end of delta that becomes an absolute error of a trade-off curve
-_CURVE_TOLERANCE = 1e-8
-# log of a delta of which a profile takes a bound; and of what a curve's least alpha may be off by, relative
-_FAINT, _UNSEEN = -600.0, -23.0
-
-# epsilons of the first look, and how often each alpha's best one is moved to the top of a parabola
-_COARSE = 64
-_ROUNDS = 10
-_KINKED_ROUNDS = 18
-# more alphas than this share the epsilons of so many of them
+# log of a delta of which a profile takes Chernoff's bound: e^-600 is near the least double
+_FAINT = -600.0
+# s = order - 1 that moments are read at, a part in 200 apart: between two of them log delta is bound to be
+# (0.0025)^2/2 times its second derivative in log s, about 20 at the best order, above the least: 6e-5
+_TILTS = np.exp(0.005 * np.arange(-3684.0, 5526.0))
 MANY = 128
-# parts of each gap between epsilons that are looked at then
-_BETWEEN = 5
-# alphas of one block, and lines beside the best ones of its ends that are looked at too
-_BLOCK, _SPARE = 256, 8
-# a gain, as a share of 1 - f, that isn't worth another round; rounds without one after which no more follow:
-# of few alphas, and of those that stand for many, whose epsilons are made finer still
-_LEAST_GAIN, _IDLE = (1e-9, 1e-7), (3, 2)
+"""More alphas than this share the epsilons of so many of them."""
 
 
 @strict
@@ -103,45 +92,54 @@ def profile(node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | Non
     return np.reshape(deltas, array.shape)
 
 
-def log_profile(
-    plan: Composition,
-    epsilons: Floats,
-    tolerance: float = 1e-9,
-    faint: float = _FAINT,
-) -> Floats:
-    """Log of an upper end of delta at each epsilon, by lines that are good to `tolerance`.
+def log_profile(plan: Composition, epsilons: Floats, faint: float = _FAINT) -> Floats:
+    """Log of an upper end of delta at each epsilon, by lines to rounding, by brackets to 2e-3 of delta.
 
     Of what is below `faint` a bound will do.
     """
-    if plan.renyi_only:
-
-        def read(at: Floats) -> tuple[Floats, Floats]:
-            route = ROUTES["rdp"]
-            values = [
-                route.answer(plan, RouteQuestion(False, epsilon_at)).value
-                for epsilon_at in at.tolist()
-            ]
-            return np.array(values), np.zeros(at.shape)
-
-        values, errors = Profile(read)(epsilons, tolerance)
-        return np.minimum(values + errors, 0.0)
     rising, place = np.unique(epsilons, return_inverse=True)
-    best = np.full(rising.shape, -np.inf)
-    middle = float(rising[rising.size // 2]) if rising.size else 0.0
-    ways = sorted(plan.upper, key=lambda way: -way.chernoff(middle))  # the larger first
-    readings = [(way, *way.log_profile(rising, tolerance, faint)) for way in ways]
-    for _, values, errors, rough in readings:
-        best = np.maximum(best, np.where(rough, -np.inf, values + np.log1p(errors)))
-    # grids are made where nothing cheaper shows that the other direction leads
-    for way, values, _, rough in readings:
-        for k in np.flatnonzero(rough & (values > best) & (best > -np.inf)).tolist():
-            values[k] = min(values[k], way.chernoff(float(rising[k])))
-        leading = rough & (values > best)
-        if leading.any():
-            ends = way.bracketed(rising[leading], tolerance)
-            best[leading] = np.maximum(best[leading], np.minimum(values[leading], ends))
+    if not rising.size:
+        return np.empty(epsilons.shape)
+    if plan.renyi_only:
+        return np.asarray(_by_moments(plan, rising)[place])
+    ways = plan.upper
+    readings = []
+    for way in ways:
+        last = bisect_left(
+            range(rising.size), True, key=lambda k: way.chernoff(float(rising[k])) < faint
+        )
+        past = way.chernoff(float(rising[last])) if last < rising.size else 0.0
+        readings.append(
+            np.append(way.log_profile(rising[:last]), np.full(rising.size - last, past))
+        )
+    best = np.fmax.reduce(readings)
+    # brackets are read where nothing cheaper shows that the other direction leads
+    for way, values in zip(ways, readings, strict=True):
+        rough = np.isnan(values)
+        for k in np.flatnonzero(rough & (best > -math.inf)).tolist() if len(ways) > 1 else ():
+            rough[k] = way.chernoff(float(rising[k])) > best[k]
+        if rough.any():
+            best[rough] = np.fmax(best[rough], way.bracketed(rising[rough]))
     # a bound at a smaller epsilon holds at a larger one
     return np.asarray(np.minimum(np.minimum.accumulate(best), 0.0)[place])
+
+
+def _by_moments(plan: Composition, epsilons: Floats) -> Floats:
+    """log delta <= log M(s) - s eps + log(s^s/(1+s)^{1+s}) at rising epsilons (CKS 2020, Proposition 12)."""
+
+    def level(tilts: Floats) -> Floats:
+        return np.asarray(tilts * plan.renyi_at(1.0 + tilts) + log_peak(tilts))
+
+    coarse = np.arange(0, _TILTS.size, 100)
+    levels = level(_TILTS[coarse])
+    # the best order rises with -epsilon
+    ends = [int(np.argmin(levels - _TILTS[coarse] * float(epsilons[k]))) for k in (0, -1)]
+    first, last = coarse[max(min(ends) - 1, 0)], coarse[min(max(ends) + 1, coarse.size - 1)]
+    tilts = _TILTS[first : last + 1]
+    levels = level(tilts)
+    blocks = np.array_split(epsilons, -(-epsilons.size // 256))
+    best = [(levels - np.multiply.outer(at, tilts)).min(axis=1) for at in blocks]
+    return np.minimum(np.concatenate(best) + 1e-13, 0.0)
 
 
 @strict
@@ -158,17 +156,20 @@ def tradeoff(
 
 def curve_of(plan: Composition, alpha: Floats) -> Floats:
     """The trade-off function at alphas in [0, 1], from below."""
-    about: dict[str, Any] = {"finite_mass": 1.0, "scale": 1.0, "kinked": False}
-    if not plan.renyi_only:
-        about = {
-            "finite_mass": math.exp(min(direction.log_kept for direction in plan.upper)),
-            "scale": max(direction.scale for direction in plan.upper),
-            "kinked": all(direction.kinked for direction in plan.upper),
-            "largest": [direction.largest for direction in plan.upper],
-        }
-    faint = _UNSEEN + math.log(float(alpha[alpha > 0.0].min(initial=1.0)))
-    tolerance = _CURVE_TOLERANCE if alpha.size > MANY else 0.0  # few are read one by one
-    return curve(lambda e: log_profile(plan, e, tolerance, faint), alpha, **about)
+    smallest = float(alpha[alpha > 0.0].min(initial=1.0))
+    # e^-23 of the least alpha is what a curve may be off by there
+    faint = math.log(smallest) - 23.0
+    read = lambda epsilons: log_profile(plan, epsilons, faint)  # noqa: E731
+    if plan.renyi_only:
+        return curve(read, alpha)
+    return curve(
+        read,
+        alpha,
+        finite_mass=math.exp(min(direction.log_kept for direction in plan.upper)),
+        scale=max(direction.scale for direction in plan.upper),
+        kinked=all(direction.kinked for direction in plan.upper),
+        largest=[direction.largest for direction in plan.upper],
+    )
 
 
 # --- from the profile to the trade-off function
@@ -214,9 +215,9 @@ def curve(
     log_profile: LogProfile,
     alpha: Floats,
     *,
-    finite_mass: float,
-    scale: float,
-    kinked: bool,
+    finite_mass: float = 1.0,
+    scale: float = 1.0,
+    kinked: bool = False,
     largest: Sequence[float] = (),
 ) -> Floats:
     """Lower bound of f at each alpha: a look at the epsilons that can matter, then each best one.
@@ -226,24 +227,17 @@ def curve(
     mass of their own, as Laplace noise's, the best line of every small alpha touches there.
     """
     corners = np.array([loss for loss in largest if 0.0 < loss < 700.0])
-
-    def refined(alphas: Floats) -> tuple[Floats, Floats, Floats]:
-        return _refined(
-            log_profile, alphas, corners, scale=scale, kinked=kinked, many=alphas is not alpha
-        )
-
-    if alpha.size > MANY:
-        few = _representatives(alpha)
-        epsilons, log_delta, _ = refined(few)
-        if not kinked:  # between two representatives the best epsilon lies between theirs
-            shares = np.arange(1, _BETWEEN) / _BETWEEN
-            finer = (epsilons[:-1, None] + np.diff(epsilons)[:, None] * shares).ravel()
-            epsilons = np.concatenate((epsilons, finer))
-            log_delta = np.concatenate((log_delta, log_profile(finer)))
-        reached = _envelope(epsilons, log_delta, alpha)
-    else:
-        reached = refined(alpha)[2]
-    reached = np.where(alpha == 0.0, finite_mass, reached)
+    few = alpha if alpha.size <= MANY else _representatives(alpha)
+    rounds = 18 if kinked else 10 if few is alpha else 6
+    epsilons, log_delta = _refined(log_profile, few, corners, scale, rounds)
+    if few is not alpha and not kinked:
+        # between two representatives the best epsilon lies between theirs
+        finer = (
+            epsilons[:-1, None] + np.diff(epsilons)[:, None] * np.arange(0.2, 0.9, 0.2)
+        ).ravel()
+        epsilons = np.concatenate((epsilons, finer))
+        log_delta = np.concatenate((log_delta, log_profile(finer)))
+    reached = np.where(alpha == 0.0, finite_mass, _envelope(epsilons, log_delta, alpha))
     return np.clip(reached, 0.0, 1.0 - alpha)
 
 
@@ -257,61 +251,38 @@ def _representatives(alpha: Floats) -> Floats:
 
 
 def _envelope(epsilons: Floats, log_delta: Floats, alpha: Floats) -> Floats:
-    """The largest of all supporting lines at each alpha, in memory that grows with their number alone.
-
-    The steeper a line, the smaller the alphas at which it is the largest: between two alphas only those
-    lines matter that are between the best ones of the two. A line left out lowers a lower bound.
-    """
-    order = np.argsort(epsilons)
-    epsilons, room = epsilons[order], -np.expm1(np.minimum(log_delta[order], 0.0))
-    steep, flat = np.exp(np.minimum(epsilons, 700.0))[::-1], np.exp(-epsilons)
-    slopes = -np.concatenate((steep, flat))
-    heights = np.concatenate((room[::-1], flat * room))
-    rank = np.argsort(alpha)
-    ordered = alpha[rank]
-    blocks = np.unique(np.append(np.arange(0, ordered.size, _BLOCK), ordered.size - 1))
-    best = (heights + np.multiply.outer(ordered[blocks], slopes)).argmax(axis=1)
-    values = np.empty(ordered.shape)
-    for first, last, line, next_line in zip(blocks, blocks[1:], best, best[1:], strict=False):
-        near = slice(max(0, min(line, next_line) - _SPARE), max(line, next_line) + _SPARE + 1)
-        among = ordered[first : last + 1]
-        lines = heights[near] + np.multiply.outer(among, slopes[near])
-        values[first : last + 1] = lines.max(axis=1)
-    reached = np.empty(alpha.shape)
-    reached[rank] = values
-    return reached
+    """The largest of all supporting lines at each alpha: those of the lower hull of (slope, -height)."""
+    room = -np.expm1(np.minimum(log_delta, 0.0))
+    slopes = -np.concatenate((np.exp(np.minimum(epsilons, 700.0)), np.exp(-epsilons)))
+    heights = np.concatenate((room, np.exp(-epsilons) * room))
+    lines = np.array(hull([*zip(slopes.tolist(), (-heights).tolist(), strict=True)]))
+    meets = np.diff(lines[:, 1]) / np.diff(lines[:, 0])
+    best = lines[np.searchsorted(meets, alpha)]
+    return np.asarray(best[:, 0] * alpha - best[:, 1])
 
 
 def _refined(
-    log_profile: LogProfile,
-    alpha: Floats,
-    corners: Floats,
-    *,
-    scale: float,
-    kinked: bool,
-    many: bool,
-) -> tuple[Floats, Floats, Floats]:
-    """Epsilons at which the best lines of these alphas touch, log delta there, and f by those lines."""
+    log_profile: LogProfile, alpha: Floats, corners: Floats, scale: float, rounds: int
+) -> tuple[Floats, Floats]:
+    """Epsilons at which the best lines of these alphas touch, and log delta there."""
     # beyond -log alpha the steep line is below 0, beyond 40 the flat one below 1e-17
     smallest = float(alpha[alpha > 0.0].min(initial=1.0))
     top = min(max(-math.log(smallest), 40.0), 745.0)
     finest = min(max(1e-3 * scale, 1e-9 * top), 1e-2 * top)
-    epsilons = np.union1d(np.append(0.0, np.geomspace(finest, top, _COARSE)), corners)
+    epsilons = np.union1d(np.append(0.0, np.geomspace(finest, top, 64)), corners)
     log_delta = log_profile(epsilons)
     values = _lines(epsilons, log_delta, alpha)
-    reached = values.max(axis=1)
     idle = 0
-    for _ in range(_KINKED_ROUNDS if kinked else _ROUNDS):
+    # parabolas triple the digits of a smooth curve in each round, halves of a kinked one add a bit
+    kinked = rounds > 10
+    for _ in range(rounds):
         finer = np.setdiff1d(_summits(epsilons, values, kinked), epsilons)
-        epsilons = np.concatenate((epsilons, finer))
-        log_delta = np.concatenate((log_delta, log_profile(finer)))
-        order = np.argsort(epsilons)
-        epsilons, log_delta = epsilons[order], log_delta[order]
-        values = _lines(epsilons, log_delta, alpha)
-        following = values.max(axis=1)
-        gain = float(((following - reached) / np.maximum(1.0 - reached, 1e-300)).max(initial=0.0))
-        reached = following
-        idle = idle + 1 if gain < _LEAST_GAIN[many] else 0
-        if idle == _IDLE[many] and not kinked:
+        order = np.argsort(np.concatenate((epsilons, finer)))
+        log_delta = np.concatenate((log_delta, log_profile(finer)))[order]
+        epsilons = np.concatenate((epsilons, finer))[order]
+        before, values = values.max(axis=1), _lines(epsilons, log_delta, alpha)
+        gain = (values.max(axis=1) - before) / np.maximum(1.0 - before, 1e-300)
+        idle = idle + 1 if float(gain.max(initial=0.0)) < 1e-9 else 0
+        if idle == 3 and not kinked:
             break
-    return epsilons, log_delta, reached
+    return epsilons, log_delta

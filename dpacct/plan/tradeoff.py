@@ -300,6 +300,6 @@ def _of_plan(plan: Node) -> Forms:
         largest = math.inf if failing else max(ends)
     return Forms(
         lambda alphas: curve_of(composed, alphas),
-        lambda epsilons: np.exp(log_profile(composed, epsilons, 1e-6)) * (1.0 + 1e-12),
+        lambda epsilons: np.exp(log_profile(composed, epsilons)),
         largest,
     )

@@ -11,7 +11,6 @@ frequency, and rounding. Where their sum is above 1e-9, or the integrand does no
 from __future__ import annotations
 
 import math
-from bisect import bisect_right, insort
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -54,7 +53,6 @@ _NEGLIGIBLE = -26.0
 _SKEWED, _VERY_SKEWED = 1.5, 8.0
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
 _UNRESOLVED = Interval.about(math.nan, math.inf)
-_NOTHING: Reading = (-math.inf, math.nan, math.inf)
 
 
 def merged(parts: Iterable[Part]) -> list[Part]:
@@ -158,19 +156,25 @@ class ContourLine:
         self.size = float(np.abs(weighted).sum())
 
     def read(self, eps: float) -> Reading:
-        """log delta, its slope and its error at an epsilon; `_NOTHING` where the sum is not positive."""
+        """log delta, its slope and its error at an epsilon; -inf and inf where the sum is not positive."""
+        value, slope, error = self.readings(np.array([eps]))
+        return float(value[0]), float(slope[0]), float(error[0])
+
+    def readings(self, eps: Floats) -> tuple[Floats, Floats, Floats]:
+        """The same at many epsilons."""
         t, c = self.total, self.total.c
         # d/d eps of M(s) e^{-s eps} is -s times it: the second column
-        value, moment = (np.exp((t.mean - eps) * self.z) @ self.columns).real.tolist()
-        if not (value > 0.0 and moment > 0.0):
-            return _NOTHING
+        sums = (np.exp(np.multiply.outer(t.mean - eps, self.z)) @ self.columns).real
+        value, moment = sums[:, 0], sums[:, 1]
         height = t.log_moment - c * eps - math.log(c * (1.0 + c))
         # aliases are below a part of the estimate over e^height, and the integral may be less
         gap, curvature = eps - t.saddle_epsilon, t.curvature
-        peak = math.exp(-0.5 * gap * gap / curvature) / math.sqrt(2.0 * math.pi * curvature)
-        error = (self.error + TOLERANCE * min(1.0, peak) + 5e-15 * self.size) / value
-        error += _FLOOR + 4e-16 * (abs(t.log_moment) + c * (abs(eps) + abs(t.mean)))
-        return height + math.log(value), -moment / value, error
+        peak = np.exp(-0.5 * gap * gap / curvature) / math.sqrt(2.0 * math.pi * curvature)
+        error = (self.error + TOLERANCE * np.minimum(1.0, peak) + 5e-15 * self.size) / value
+        error += _FLOOR + 4e-16 * (abs(t.log_moment) + c * (np.abs(eps) + abs(t.mean)))
+        positive = (value > 0.0) & (moment > 0.0)
+        value = np.where(positive, height + np.log(value), -math.inf)
+        return value, -moment / sums[:, 0], np.where(positive, error, math.inf)
 
 
 def vertical(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | None:
@@ -392,42 +396,59 @@ def ceiling(parts: Iterable[Part]) -> float:
 
 
 class Readings:
-    """log delta of a composition at many epsilons: each line is read near its saddle, and kept."""
+    """log delta of a composition at many epsilons: each line serves those near its saddle, and is kept."""
 
     def __init__(self, parts: Iterable[Part]) -> None:
         self._laws = merged(parts)
         self._law = _single(self._laws)
-        self._top = sum(n * law.range[1] for law, n in self._laws)
         self._lines: list[tuple[float, float, ContourLine]] = []
-        """(epsilon, the largest error of a reading, line), by rising epsilons."""
+        """(epsilon, the largest error of a reading, line)."""
 
     @quiet()
     def __call__(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """log delta at rising epsilons, and its errors: inf where no line resolves it."""
+        """log delta at rising epsilons, and its errors: inf where no line resolves it.
+
+        A line is laid at the middle of each stretch that is still open; between two epsilons at which none
+        resolves it, none is tried, as these are few steps' or next to the largest loss.
+        """
         if self._law is not None:
             return one_step(self._law, epsilons)
         values, errors = np.full(epsilons.shape, -math.inf), np.zeros(epsilons.shape)
-        tilt = 0.0
-        for k, eps in enumerate(epsilons[epsilons < self._top].tolist()):
-            stored = self._stored(eps)
-            if stored is None:
-                value, line = _with_line(self._laws, eps, tilt)
-                tilt = 0.0 if line is None else line.total.c
-                if line is not None:
-                    insort(self._lines, (eps, 8.0 * value.error, line), key=lambda kept: kept[0])
-                stored = (value.value, value.error) if value.resolved else (0.0, math.inf)
-            values[k], errors[k] = stored
+        below = int(np.searchsorted(epsilons, sum(n * law.range[1] for law, n in self._laws)))
+        errors[:below] = math.inf
+        for kept in self._lines:
+            _fill(kept, epsilons, values, errors)
+        stretches, failed = [(0, below)], (below, -1)
+        while stretches:
+            first, last = stretches.pop()
+            left = first + np.flatnonzero(np.isinf(errors[first:last]))
+            left = left[(left < failed[0]) | (left > failed[1])]
+            if not left.size:
+                continue
+            middle = int(left[left.size // 2])
+            value, line = _with_line(self._laws, float(epsilons[middle]))
+            if line is None:
+                failed = min(failed[0], middle), max(failed[1], middle)
+            else:
+                values[middle], errors[middle] = value.value, value.error
+                self._lines.append((float(epsilons[middle]), 8.0 * value.error, line))
+                _fill(self._lines[-1], epsilons, values, errors)
+            stretches += [(middle + 1, last), (first, middle)]
         return np.minimum(values, 0.0), errors
 
-    def _stored(self, eps: float) -> tuple[float, float] | None:
-        """Read the line of one of the nearest epsilons; None where its error is too large."""
-        place = bisect_right(self._lines, eps, key=lambda kept: kept[0])
-        for at, most, line in reversed(self._lines[max(place - 1, 0) : place + 1]):
-            if abs(eps - at) <= 2.5 * math.sqrt(line.total.curvature):
-                value, _, error = line.read(eps)
-                if error < max(0.1 * ACCURATE, most):
-                    return value, error
-        return None
+
+def _fill(
+    kept: tuple[float, float, ContourLine], epsilons: Floats, values: Floats, errors: Floats
+) -> None:
+    """Read a line at the epsilons near its saddle that are still open."""
+    at, most, line = kept
+    reach = 2.5 * math.sqrt(line.total.curvature)
+    first, last = np.searchsorted(epsilons, (at - reach, at + reach))
+    near = first + np.flatnonzero(np.isinf(errors[first:last]))
+    for block in np.array_split(near, -(-near.size // 256)) if near.size else ():
+        value, _, error = line.readings(epsilons[block])
+        good = error < max(0.1 * ACCURATE, most)
+        values[block[good]], errors[block[good]] = value[good], error[good]
 
 
 # -- epsilon -----------------------------------------------------------------------------------

@@ -262,8 +262,9 @@ def test_open_failures_are_part_of_delta() -> None:
 def test_what_has_no_lower_end_at_one_epsilon_tells_nothing_of_others() -> None:
     """Next to the largest loss there is but an upper end, which once stood for all smaller epsilons."""
     eps0 = 0.1
+    points = np.linspace(0.0, eps0, 1001).tolist()
     step = dp.Custom(
-        profile=lambda e: math.expm1(min(0.0, (e - eps0) / 2)) ** 2 / -math.expm1(-eps0)
+        profile=[(e, math.expm1((e - eps0) / 2) ** 2 / -math.expm1(-eps0)) for e in points]
     )
     plan = dp.WithoutReplacement(1)(step) * 10
     epsilons = np.array([1.0, 0.1129, 0.001])

@@ -80,7 +80,7 @@ def test_profile_equals_the_accountant() -> None:
 
 def test_tradeoff_equals_the_accountant() -> None:
     made = chart("tradeoff")
-    assert made.lines[0].values == pytest.approx(RUN.tradeoff(made.points), abs=1e-12)
+    assert made.lines[0].values == pytest.approx(RUN.tradeoff(made.points), abs=1e-9)
 
 
 def test_the_best_order_gives_the_rdp_answer() -> None:
