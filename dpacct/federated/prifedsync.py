@@ -4,11 +4,6 @@
 (1-p)^{R-k} delta_k(eps), delta_k that of k rounds. The engine's answer, moved outwards by a hair, is proven
 by one such sum above and one below: every delta_k is enclosed by the certificate, weights are exact, and
 what is left out is charged, since delta_k grows with k.
-
-**Theorem 1 as printed** (`theorem1_epsilon`), for f_j = C_{B/n}(G_{1/sigma}) tensor-K: the number that it
-gives, true or not. g_p = max(f_j, 1 - alpha - p^2) follows f_j at both ends and the line between them. The
-line has slope -1, so in terms of losses: those nearest to 0 become 0, as many as it takes until the total
-variation is p^2.
 """
 
 from __future__ import annotations
@@ -19,8 +14,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, Self
-
-import numpy as np
 
 from dpacct.answer import Answer
 from dpacct.citations import MEAN_OF_ROUNDS, statement
@@ -38,77 +31,10 @@ from dpacct.federated.plan import (
     published,
 )
 from dpacct.mechanisms.gaussian import Gaussian
-from dpacct.papers.step_lattice import StepLattice, lattice
 from dpacct.plan.node import Node
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.participation import Participation
-from dpacct.pld.roots import crossing
-from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Side, Strength, Unit
-
-# --- Theorem 1 as printed
-
-_HALF = 2**18
-# variance that the mesh may add, over the reach: about a thousandth of epsilon
-_COARSE = 4e-3
-
-
-def flattened(loss: Floats, law: Floats, variation: float) -> Floats:
-    """The law with all losses near 0 moved to 0, so that its total variation is at most `variation`.
-
-    `law` has the P-masses at `loss`, an odd number of them, symmetric around 0.
-    """
-    above = loss > 0.0
-    gain = law[above] * -np.expm1(-loss[above])  # P less Q, per loss
-    reached = np.cumsum(gain[::-1])[::-1]  # of all losses at or above
-    if not reached.size or float(reached[0]) <= variation:
-        return law
-    share = np.clip((variation - (reached - gain)) / np.where(gain > 0.0, gain, 1.0), 0.0, 1.0)
-    kept = np.zeros_like(law)
-    kept[above] = share * law[above]
-    middle = loss.size // 2
-    below = np.arange(middle)
-    kept[below] = kept[loss.size - 1 - below] * np.exp(loss[below])  # their mirror images
-    kept[middle] = 0.0
-    kept[middle] = max(0.0, float(law.sum()) - float(kept.sum()))
-    return kept
-
-
-def theorem1_epsilon(
-    rate: float, sigma: float, steps: int, client_rate: float, rounds: int, delta: float
-) -> float:
-    """Epsilon at `delta` of g_p tensor-`rounds`; `rounds` is R for the weak, (m-1) R for the strong notion.
-
-    From above, by a part in a thousand at most; nan where the lattice can't tell so well. The rounding of a
-    Fourier transform leaves 1e-12 for the least delta that makes sense.
-
-    >>> round(theorem1_epsilon(1.0, 1.0, 1, 1.0, 1, 0.126936737507), 2)
-    1.0
-    """
-    law = lattice(rate, 1.0 / sigma, steps, 1.0, rounds, 0.0, _HALF)
-    if steps * rounds * law.mesh**2 > _COARSE * float(law.loss[-1]):
-        return math.nan
-    return _solved(_one_round(law, client_rate), law, rounds, delta)
-
-
-def _one_round(law: StepLattice, client_rate: float) -> Floats:
-    whole = np.fft.fftshift(np.fft.irfft(law.spectrum**law.steps, law.loss.size))
-    inner = np.maximum(whole[1:], 0.0)  # the first point has no mirror image
-    flat = flattened(law.loss[1:], inner, client_rate**2) if client_rate < 1.0 else inner
-    return np.asarray(np.concatenate(([0.0], flat)))
-
-
-def _solved(one_round: Floats, law: StepLattice, rounds: int, delta: float) -> float:
-    spectrum = np.fft.rfft(np.fft.ifftshift(one_round)) ** rounds
-    whole = np.fft.fftshift(np.fft.irfft(spectrum, law.loss.size))
-    kept = float(spectrum[0].real)
-
-    def excess(epsilon: float) -> float:
-        return law.delta(whole, epsilon, kept) - delta
-
-    high = float(law.loss[-1])
-    return math.inf if excess(high) > 0.0 else crossing(excess, high)[1]
-
 
 # --- a proof
 
@@ -214,7 +140,6 @@ _ROUNDS = Integer(1, 10**9)
 _SIGMA = Real("0.01", "1e9", "both")
 _NEARLY_ONE = 1 - Fraction(1, 10**9)
 _FARTHEST = 1e4  # above this mu, the limit is given by mu alone: its epsilon is in the millions
-_LEAST = 1e-11  # below this delta the printed form drowns in the rounding of its transform
 _ABOUT = {
     "two-level": "K steps with probability p in each of R rounds; one release serves all helper models",
     "exact": "Theorem 2 without its limit, C_{B/n}(G_{1/sigma}) K R times: a client of every round",
@@ -407,7 +332,7 @@ class PriFedSync(FederatedPlan):
     def _theorem1(
         self, true: Mapping[Notion, Answer], full: Answer, delta: Number
     ) -> Iterator[Row]:
-        """g_p tensor-R and tensor-(m-1)R: refuted, unless there is one round or no coin.
+        """g_p tensor-R and tensor-(m-1)R, where it is f_j: refuted, unless there is one round or no coin.
 
         `true` are the answers that stand in for what is refuted, `full` that of all steps without a coin.
         """
@@ -420,7 +345,7 @@ class PriFedSync(FederatedPlan):
                 value = self._printed_epsilon(observers, at)
             except (DpacctError, OverflowError):  # more steps than any plan may have
                 continue
-            if not math.isfinite(value):
+            if value is None or not math.isfinite(value):
                 continue
             if not holds:
                 memory = "the server remembers: rounds are not independent mechanisms"
@@ -434,17 +359,16 @@ class PriFedSync(FederatedPlan):
             )
             yield Row("paper", notion, answer, Printed(name, value, "published", remark))
 
-    def _printed_epsilon(self, observers: int, delta: float) -> float:
-        """Epsilon of g_p tensor-`observers` R; nan where it cannot be computed."""
-        times = self.rounds * observers
-        variation = self.local().delta(epsilon=0, method="exact").upper
-        if self.client_rate == 1 or (variation or 1.0) <= self.client_rate**2:
-            # the line 1 - alpha - p^2 lies below f_j everywhere: g_p is f_j
-            return float((self.local() * times).epsilon(delta=delta, method="exact"))
-        if delta < _LEAST:
-            return math.nan
-        rate, coin = self.batch_size / self.records, float(self.client_rate)
-        return theorem1_epsilon(rate, float(self.sigma), self.local_steps, coin, times, delta)
+    def _printed_epsilon(self, observers: int, delta: float) -> float | None:
+        """Epsilon of g_p tensor-`observers` R, g_p = max(f_j, 1 - alpha - p^2); None where g_p is not f_j.
+
+        Its line lies below f_j everywhere where the total variation of f_j is at most p^2. By Pinsker's
+        inequality that is at most sqrt(D/2), D the divergence, which is at most that of order 2.
+        """
+        local = self.local()
+        if self.client_rate < 1 and float(local.rdp(2)) > 2.0 * float(self.client_rate) ** 4:
+            return None
+        return float((local * (self.rounds * observers)).epsilon(delta=delta, method="exact"))
 
     def _theorem2(self, true: Mapping[Notion, Answer], mu: float, delta: Number) -> Iterator[Row]:
         """'Consequently' G_mu and G_{sqrt(m-1) mu}: a limit is no guarantee."""

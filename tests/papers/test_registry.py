@@ -320,9 +320,9 @@ def inside_a_lambda(alpha: float) -> float:
 
 
 def late(alpha: float) -> float:
-    from dpacct.papers.sampled_renyi import by_quadrature
+    from dpacct.papers.formulas.mironov2019 import fractional
 
-    return math.sqrt(by_quadrature(alpha, 0.1, 1.0))
+    return math.sqrt(fractional(alpha, 0.1, 1.0))
 
 
 @pytest.mark.parametrize(

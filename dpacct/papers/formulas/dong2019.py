@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from dpacct.papers.sampled_renyi import fixed_size as c_p_renyi
+import numpy as np
+
 from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
-
-__all__ = ["c_p", "c_p_renyi", "corollary5_4", "definition2_6", "theorem4_2"]
 
 
 # Definition 2.6
@@ -49,6 +48,22 @@ def c_p(mu: float, rate: float, alpha: float) -> float:
         return -rate * float(ndtr(ndtri(x) + mu)) - (1.0 - rate) * x
 
     return decreasing(lambda x: (missing(x), math.nan), alpha - 1.0, 0.0, fixed)
+
+
+# The divergence of the pair C_p
+def c_p_renyi(mu: float, rate: float, alpha: float) -> float:
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    start, end = mu / 2.0, alpha * mu + 14.0
+    edges = np.linspace(start, end, 2 + int((end - start) * max(1.0, mu)))
+    half = (edges[1] - edges[0]) / 2.0
+    x = (edges[:-1, None] + half * (nodes + 1.0)).ravel()
+    with np.errstate(divide="ignore"):  # log(0) = -inf where rate is 1
+        loss = np.logaddexp(np.log1p(-rate), math.log(rate) + mu * x - mu * mu / 2.0)
+        # with r = e^loss: r^a + r^(1-a) - r - 1 = (r^(a-1) - 1) (r - r^(1-a)), without cancelling
+        rest = np.log(-np.expm1((1.0 - alpha) * loss)) + np.log(-np.expm1(-alpha * loss))
+    log_weight = np.log(np.tile(weights * half, edges.size - 1)) - 0.5 * math.log(2.0 * math.pi)
+    total = np.logaddexp.reduce(log_weight - x * x / 2.0 + alpha * loss + rest)
+    return float(np.logaddexp(0.0, total)) / (alpha - 1.0)
 
 
 # Corollary 5.4

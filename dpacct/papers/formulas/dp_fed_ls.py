@@ -9,8 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import dpacct as dp
-from dpacct.papers import sampled_renyi
-from dpacct.papers.formulas import mironov2017
+from dpacct.papers.formulas import mironov2017, mironov2019, wang2018
 from dpacct.papers.page import Ends, ends
 from dpacct.plan.smallest_noise import POISSON, UNIFORM, Guarantee
 from dpacct.pld.roots import decreasing
@@ -111,7 +110,7 @@ def lemma3_integer(tau: float, nu2: float, alpha: int) -> float:
 
 def uniform(multiplier: float, tau: float, steps: int, delta: float) -> float:
     """Epsilon by Theorem 9 of Wang et al., whole orders, with rho(alpha) = alpha/(2 z^2)."""
-    costs = ((a, steps * sampled_renyi.theorem9(a, tau, multiplier)) for a in range(2, 33))
+    costs = ((a, steps * wang2018.theorem9(a, tau, multiplier)) for a in range(2, 33))
     return min(lemma1(order, cost, delta) for order, cost in costs)
 
 
@@ -137,7 +136,7 @@ def poisson(multiplier: float, tau: float, steps: int, delta: float) -> float:
 
     def epsilon(place: int) -> float:
         order = _ORDERS[place]
-        return lemma1(order, steps * sampled_renyi.any_order(order, tau, multiplier), delta)
+        return lemma1(order, steps * mironov2019.by_quadrature(order, tau, multiplier), delta)
 
     low, high = 0, len(_ORDERS) - 1  # it falls, then rises: halving finds the lowest
     while low < high:
@@ -179,8 +178,7 @@ def eq7(tau: float, nu2: float) -> float:
 
 # Appendix A
 def appendix_a(alpha: int, tau: float, sigma: float) -> float:
-    terms = sampled_renyi.theorem9_log_terms(alpha, tau, sigma)
-    return sampled_renyi.of_log_terms(terms, alpha)
+    return wang2018.of_log_terms(wang2018.log_terms(alpha, tau, sigma), alpha)
 
 
 # Lemma 4

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from functools import cache
 
 import dpacct as dp
-from dpacct.papers.formulas import balle2018, canonne2020, dong2019
+from dpacct.papers.formulas import balle2018, canonne2020, dong2019, mironov2019
 from dpacct.papers.page import Ends, ends
-from dpacct.papers.sampled_renyi import by_quadrature as sampled_renyi
 from dpacct.pld.roots import minimum
 
 
@@ -61,11 +60,11 @@ eq16 = canonne2020.proposition12
 
 
 def eq17(alpha: float, rate: float, sigma: float, rounds: int) -> float:
-    return rounds * sampled_renyi(alpha, rate * rate, sigma)
+    return rounds * mironov2019.by_quadrature(alpha, rate * rate, sigma)
 
 
 def eq17_corrected(alpha: float, rate: float, sigma: float, rounds: int) -> float:
-    return rounds * sampled_renyi(alpha, rate, sigma)
+    return rounds * mironov2019.by_quadrature(alpha, rate, sigma)
 
 
 def best_order(epsilon: Callable[[float], float]) -> float:

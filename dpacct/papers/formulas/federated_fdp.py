@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 import dpacct as dp
 from dpacct.errors import OutsideDomain
 from dpacct.papers.formulas import dong2019, kairouz2015
 from dpacct.papers.page import Ends, ends
-from dpacct.papers.step_lattice import composed_delta
 from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
+from dpacct.pld.stable import Floats
 
 
 # Lemma 3.3
@@ -129,14 +131,66 @@ def theorem1_gaussian(mu: float, rate: float, rounds: int, epsilon: float) -> fl
 
 
 # Theorem 2
+_ABOVE = 1e-14  # probability of a composed loss beyond the lattice, which is added
+_POINTS = 2**16  # on each side of zero
+_REACH = 8.5  # standard deviations of one step's noise that are kept
+
+
+def _step(rate: float, mu: float, mesh: float, top: int) -> Floats:
+    """The P-masses of C_rate(G_mu)'s loss, rounded up to mesh * (-n..n-1); what lies above `top` is cut."""
+    from scipy.special import ndtr
+
+    loss = mesh * np.arange(top + 1)
+    # e^loss = 1 - rate + rate e^{mu x - mu^2/2}, on x > mu/2
+    x = np.log1p(np.expm1(np.minimum(loss, 700.0)) / rate) / mu + 0.5 * mu
+    base, hit = -np.diff(ndtr(-x)), -np.diff(ndtr(mu - x))
+    law, zero = np.zeros(2 * _POINTS), _POINTS
+    # losses of the positive branch have P-mass (1-rate) base + rate hit and Q-mass base; the
+    # mirrored ones have them the other way round. Each cell keeps its mass under both.
+    mixed = rate * hit + (1.0 - rate) * base
+    share = np.clip((mixed - base * np.exp(loss[:-1])) / -math.expm1(-mesh), 0.0, mixed)
+    law[zero + 1 : zero + top + 1] += share
+    law[zero : zero + top] += mixed - share
+    nearer = np.clip((base - mixed * np.exp(-loss[1:])) / -math.expm1(-mesh), 0.0, base)
+    law[zero - np.arange(top)] += nearer
+    law[zero - np.arange(1, top + 1)] += base - nearer
+    law[zero - top] += float(ndtr(-x[-1]))
+    lost = rate * float(ndtr(mu - x[-1])) + (1.0 - rate) * float(ndtr(-x[-1]))
+    law[zero] += max(0.0, 1.0 - lost - float(law.sum()))
+    return law
+
+
+def _window(rate: float, mu: float, steps: int, client_rate: float, rounds: int) -> float:
+    """A loss that is exceeded with probability `_ABOVE` at most, by Chernoff; so is minus it."""
+    x = np.linspace(0.5 * mu, mu + _REACH, 4001)
+    loss = np.log1p(rate * np.expm1(np.minimum(mu * x - 0.5 * mu * mu, 700.0)))
+    base = np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi) * float(x[1] - x[0])
+    s = np.geomspace(0.02, 200.0, 40)[:, None]
+    with np.errstate(over="ignore", divide="ignore"):
+        up = np.exp(loss) * np.expm1(np.minimum(s * loss, 700.0)) + np.expm1(-s * loss)
+        log_step = np.log1p(np.maximum(up @ base, 0.0)) * steps
+        log_round = np.logaddexp(np.log1p(-client_rate), np.log(client_rate) + log_step)
+    return float(np.min((rounds * log_round - math.log(_ABOVE)) / s[:, 0]))
+
+
 def theorem2(rate: float, sigma: float, steps: int, epsilon: float) -> float:
-    return composed_delta(rate, 1.0 / sigma, steps, 1.0, 1, epsilon)
+    return theorem2_thinned(1.0, rate, sigma, steps, 1, epsilon)
 
 
 def theorem2_thinned(
     client_rate: float, rate: float, sigma: float, local_steps: int, rounds: int, epsilon: float
 ) -> float:
-    return composed_delta(rate, 1.0 / sigma, local_steps, client_rate, rounds, epsilon)
+    mu = 1.0 / sigma
+    highest = math.log1p(rate * math.expm1(min(700.0, mu * (0.5 * mu + _REACH))))
+    reach = max(epsilon, _window(rate, mu, local_steps, client_rate, rounds)) + highest
+    mesh = 1.01 * reach / _POINTS
+    law = np.fft.rfft(np.fft.ifftshift(_step(rate, mu, mesh, math.ceil(highest / mesh))))
+    whole = (1.0 - client_rate + client_rate * law**local_steps) ** rounds
+    masses = np.fft.fftshift(np.fft.irfft(whole, 2 * _POINTS))
+    gain = mesh * np.arange(-_POINTS, _POINTS) - epsilon
+    above = gain > 0.0
+    lost = max(0.0, 1.0 - float(whole[0].real)) + _ABOVE
+    return min(1.0, float(-np.sum(masses[above] * np.expm1(-gain[above]))) + lost)
 
 
 def theorem2_clt(batch: int, records: int, sigma: float, local_steps: int, rounds: int) -> float:
