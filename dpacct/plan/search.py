@@ -24,7 +24,7 @@ from dpacct.plan.routes import QUICK, ROUTES, epsilon, safe_log_delta
 from dpacct.pld.bracket.search import towards
 from dpacct.pld.budget import WORK, Overspent, metered, one_question, spent
 from dpacct.pld.interval import Interval
-from dpacct.pld.roots import LOG, LOG_DOWN, WIDTH, falls, near_root, real, whole
+from dpacct.pld.roots import WIDTH, falls_in_log, near_root, real, whole
 from dpacct.pld.stable import TooFine
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -231,16 +231,8 @@ class Search:
             return quick
         at = min(max(1.0 if start is None else start[0], self.low), self.high)
         if start is not None:
-            unsafe, safe = falls(
-                self._cautious,
-                at,
-                -abs(start[1]),
-                lambda a, b: self._accepted(),
-                axis=LOG if start[1] < 0.0 else LOG_DOWN,
-                low=self.low,
-                high=self.high,
-                longest=_CLOSE,
-                least=1e-5,
+            safe, unsafe = falls_in_log(
+                self._cautious, at, start[1], self._accepted, self.low, self.high, _CLOSE, 1e-5
             )
             if unsafe is not None and safe is not None:
                 return Boundary(safe, unsafe)
@@ -328,8 +320,7 @@ class Search:
         about = near_root(wider, first, -1.0)
         if about is None:
             return None
-        start = near_root(rough, about[0], (self.epsilon / aim + 0.5 * aim) * about[1])
-        return None if start is None else start[:3]
+        return near_root(rough, about[0], (self.epsilon / aim + 0.5 * aim) * about[1])
 
     def _estimate(self, x: float) -> float:
         """`_excess` by the saddle-point estimate of the direction that leads; nan if there is none."""

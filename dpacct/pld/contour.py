@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
@@ -157,24 +158,29 @@ class ContourLine:
 
     def read(self, eps: float) -> Reading:
         """log delta, its slope and its error at an epsilon; -inf and inf where the sum is not positive."""
-        value, slope, error = self.readings(np.array([eps]))
-        return float(value[0]), float(slope[0]), float(error[0])
-
-    def readings(self, eps: Floats) -> tuple[Floats, Floats, Floats]:
-        """The same at many epsilons."""
-        t, c = self.total, self.total.c
         # d/d eps of M(s) e^{-s eps} is -s times it: the second column
-        sums = (np.exp(np.multiply.outer(t.mean - eps, self.z)) @ self.columns).real
-        value, moment = sums[:, 0], sums[:, 1]
+        sums = (np.exp((self.total.mean - eps) * self.z) @ self.columns).real.tolist()
+        value, moment = sums
+        if not (value > 0.0 and moment > 0.0):
+            return -math.inf, math.nan, math.inf
+        return self._judged(eps, value, moment, math)
+
+    def readings(self, eps: Floats) -> tuple[Floats, Floats]:
+        """log delta and its error at many epsilons."""
+        sums = (np.exp(np.multiply.outer(self.total.mean - eps, self.z)) @ self.columns).real
+        value, _, error = self._judged(eps, sums[:, 0], sums[:, 1], np)
+        return value, np.where(sums.min(axis=1) > 0.0, error, math.inf)
+
+    def _judged(self, eps: Any, value: Any, moment: Any, f: Any) -> tuple[Any, Any, Any]:
+        """log delta, slope and error from the two sums; `f`: math for one epsilon, numpy for many."""
+        t, c = self.total, self.total.c
         height = t.log_moment - c * eps - math.log(c * (1.0 + c))
         # aliases are below a part of the estimate over e^height, and the integral may be less
         gap, curvature = eps - t.saddle_epsilon, t.curvature
-        peak = np.exp(-0.5 * gap * gap / curvature) / math.sqrt(2.0 * math.pi * curvature)
-        error = (self.error + TOLERANCE * np.minimum(1.0, peak) + 5e-15 * self.size) / value
-        error += _FLOOR + 4e-16 * (abs(t.log_moment) + c * (np.abs(eps) + abs(t.mean)))
-        positive = (value > 0.0) & (moment > 0.0)
-        value = np.where(positive, height + np.log(value), -math.inf)
-        return value, -moment / sums[:, 0], np.where(positive, error, math.inf)
+        peak = f.exp(-0.5 * gap * gap / curvature) / math.sqrt(2.0 * math.pi * curvature)
+        error = (self.error + TOLERANCE * peak + 5e-15 * self.size) / value
+        error += _FLOOR + 4e-16 * (abs(t.log_moment) + c * (abs(eps) + abs(t.mean)))
+        return height + f.log(value), -moment / value, error
 
 
 def vertical(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | None:
@@ -446,7 +452,7 @@ def _fill(
     first, last = np.searchsorted(epsilons, (at - reach, at + reach))
     near = first + np.flatnonzero(np.isinf(errors[first:last]))
     for block in np.array_split(near, -(-near.size // 256)) if near.size else ():
-        value, _, error = line.readings(epsilons[block])
+        value, error = line.readings(epsilons[block])
         good = error < max(0.1 * ACCURATE, most)
         values[block[good]], errors[block[good]] = value[good], error[good]
 

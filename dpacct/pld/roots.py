@@ -1,8 +1,8 @@
 """Roots of falling functions, enclosed by two numbers that close in; and the minimum of a valley.
 
 Two loops do all of it. `_reached` walks from a start to where the sign differs, `_closed_in` narrows the two
-ends. A function falls along a `StraightAxis`, on which it is nearly a line. What comes back is no mere root:
-at one of the numbers it is known to be above 0, at the other not, and whoever asks takes the safe one.
+ends. What comes back is no mere root: at one of the numbers the function is known to be above 0, at the
+other not, and whoever asks takes the safe one.
 """
 
 from __future__ import annotations
@@ -15,42 +15,18 @@ from typing import NamedTuple
 Reading = tuple[float, float]
 """The value of a function and its slope, nan where that is not known."""
 Function = Callable[[float], float]
+Read = Callable[[float], Reading]
 
 # trials at most: by halves alone 200 of them tell any two doubles apart
 _MOST = 200
-# how far beyond a secant's root the next trial lies, so that the other end closes in too: a share of the step
-_BEYOND = 0.02
-HAIR = 0.3
-"""The overshoot of a trial beyond the expected root, as a share of the accepted width."""
-# of so many trials the last one halves, unless steps or the distance of the ends have shrunk to this share
-_OFTEN, _CLOSER = 3, 0.25
-# how far beyond a line's root a walk steps, and what is left of a slope that did not reach
-_AHEAD, _FLATTER = 1.1, 0.6
-# the rounding of a number, relative
-_ULP = 2e-16
-
-
-class StraightAxis(NamedTuple):
-    """The places of numbers on an axis along which a function falls, and is nearly a line."""
-
-    place: Callable[[float], float]
-    number: Callable[[float], float]
-
-
-LINEAR = StraightAxis(float, float)
-LOG = StraightAxis(math.log, math.exp)
-LOG_DOWN = StraightAxis(lambda x: -math.log(x), lambda u: math.exp(-u))
-"""The axis for a function that rises with the number."""
-_DOWN = StraightAxis(lambda x: -x, lambda u: -u)
-_WHOLE_LOG_DOWN = StraightAxis(LOG_DOWN.place, lambda u: float(round(math.exp(-u))))
-_WHOLE_DOWN = StraightAxis(_DOWN.place, lambda u: float(round(-u)))
+WIDTH = 2e-10
+"""Relative width of the final bracket of a real parameter."""
 
 
 class _Place(NamedTuple):
-    """A place on the axis, the number there, and what the function is."""
+    """A place, and the function there."""
 
     u: float
-    number: float
     value: float
     slope: float = math.nan
 
@@ -62,55 +38,50 @@ class Ends(NamedTuple):
     under: float | None
 
 
-class _Asked:
-    """A function on its axis, between two numbers."""
-
-    def __init__(
-        self, read: Callable[[float], Reading], axis: StraightAxis, low: float, high: float
-    ) -> None:
-        self.read, self.axis, self.low, self.high = read, axis, low, high
-
-    def number(self, u: float) -> float:
-        """Return the number of a place; beyond the ends, the ends themselves."""
-        return min(max(self.axis.number(u), self.low), self.high)
-
-    def at(self, number: float) -> _Place:
-        """The function there."""
-        return _Place(self.axis.place(number), number, *self.read(number))
+def _same(u: float) -> float:
+    return u
 
 
 def _reached(
-    asked: _Asked, start: _Place, slope: float, longest: float, least: float = 0.0
+    read: Read,
+    snap: Function,
+    start: _Place,
+    slope: float,
+    longest: float,
+    least: float = 0.0,
 ) -> tuple[_Place | None, _Place | None]:
     """The last place above 0 and the first that is not, on the way from `start` to where the sign differs.
 
-    `slope` < 0: about that at the start, by which steps go. The first is no longer than `longest`.
+    `slope` < 0: about that at the start, by which steps go. The first is no longer than `longest`. `snap`:
+    the nearest place that may be asked for.
     """
     edge, last = start, 0.0
     for _ in range(_MOST):
-        size = abs(_AHEAD * edge.value / slope)
+        # a tenth beyond the root of a line through the edge
+        size = min(abs(1.1 * edge.value / slope), longest)
         # from a place where it is 0 to all digits a line would go nowhere
-        size = max(size if size < longest else longest, least, 1e-15 * abs(edge.u), 1e-9 * last)
+        size = max(size, least, 1e-15 * abs(edge.u), 1e-9 * last)
         down = edge.value > 0.0
-        number = asked.number(edge.u + size if down else edge.u - size)
-        if number == edge.number:
+        u = snap(edge.u + size if down else edge.u - size)
+        if u == edge.u:
             break
-        place = asked.at(number)
+        place = _Place(u, *read(u))
         if (place.value > 0.0) != down:
             return (edge, place) if down else (place, edge)
         # the sign changes farther out than the slope, or a line through these two, has it
         chord = (place.value - edge.value) / (place.u - edge.u)
-        slope = max(_FLATTER * slope, chord) if chord < 0.0 else _FLATTER * slope
+        slope = max(0.6 * slope, chord) if chord < 0.0 else 0.6 * slope
         longest, edge, last = 2.0 * longest, place, size
     return (edge, None) if edge.value > 0.0 else (None, edge)
 
 
 def _closed_in(
-    asked: _Asked,
+    read: Read,
+    snap: Function,
     over: _Place,
     under: _Place,
     accepted: Callable[[float, float], float],
-    hair: float = HAIR,
+    hair: float = 0.3,
     trusted: float = 0.0,
 ) -> tuple[_Place, _Place, float]:
     """Both ends moved until they are no farther apart than is `accepted`, and about where the root is.
@@ -133,17 +104,17 @@ def _closed_in(
             return over, under, newer.u + step
         u, middle = newer.u + step, over.u + 0.5 * wide
         if not trusted:
-            u += math.copysign(_BEYOND * abs(step) + hair * width, step)
-        if trial % _OFTEN == _OFTEN - 1:
-            if wide > _CLOSER * before and not abs(step) <= _CLOSER * last:
+            u += math.copysign(0.02 * abs(step) + hair * width, step)
+        if trial % 3 == 2:
+            if wide > 0.25 * before and not abs(step) <= 0.25 * last:
                 u = middle  # a jump, or a kink: secants don't close in
             before, last = wide, abs(step)
-        number = asked.number(u if over.u < u < under.u else middle)
-        if number in (over.number, under.number):
-            number = asked.number(middle)
-        if number in (over.number, under.number):
+        u = snap(u if over.u < u < under.u else middle)
+        if u in (over.u, under.u):
+            u = snap(middle)
+        if u in (over.u, under.u):
             break  # no numbers between
-        older, newer = newer, asked.at(number)
+        older, newer = newer, _Place(u, *read(u))
         over, under = (newer, under) if newer.value > 0.0 else (over, newer)
     return over, under, over.u + 0.5 * (under.u - over.u)
 
@@ -152,40 +123,66 @@ def _closed_in(
 
 
 def falls(
-    function: Callable[[float], float],
+    function: Function,
     start: float,
     slope: float,
     accepted: Callable[[float, float], float],
     *,
-    axis: StraightAxis = LINEAR,
     low: float = -math.inf,
     high: float = math.inf,
     longest: float = math.inf,
     least: float = 0.0,
-    hair: float = HAIR,
+    hair: float = 0.3,
 ) -> Ends:
-    """Enclose the root of a function that falls along the axis, from a start.
+    """Enclose the root of a falling function, from a start.
 
-    `slope` < 0: about its slope there, along the axis. `accepted`: of two places, how far apart they may
-    stay; `hair`: the share of that by which trials lie beyond where the root is thought to be. The first
-    step is no longer than `longest` and no shorter than `least`.
+    `slope` < 0: about its slope there. `accepted`: of two places, how far apart they may stay; `hair`: the
+    share of that by which trials lie beyond where the root is thought to be. The first step is no longer
+    than `longest` and no shorter than `least`.
 
     >>> falls(lambda x: 2.0 - x * x, 1.0, -2.0, lambda a, b: 1e-9, low=0.0).under > 2.0**0.5
     True
     """
-    asked = _Asked(lambda x: (function(x), math.nan), axis, low, high)
-    over, under = _reached(asked, asked.at(start), slope, longest, least)
+    read: Read = lambda x: (function(x), math.nan)  # noqa: E731
+    snap: Function = lambda x: min(max(x, low), high)  # noqa: E731
+    over, under = _reached(read, snap, _Place(start, *read(start)), slope, longest, least)
     if over is not None and under is not None:
-        over, under, _ = _closed_in(asked, over, under, accepted, hair)
-    return Ends(None if over is None else over.number, None if under is None else under.number)
+        over, under, _ = _closed_in(read, snap, over, under, accepted, hair)
+    return Ends(None if over is None else over.u, None if under is None else under.u)
+
+
+def falls_in_log(
+    excess: Function,
+    start: float,
+    slope: float,
+    accepted: Callable[[], float],
+    low: float,
+    high: float,
+    longest: float,
+    least: float,
+) -> tuple[float | None, float | None]:
+    """(safe, unsafe) numbers around the root of a function that is steep in log x, either way."""
+    sign = 1.0 if slope < 0.0 else -1.0
+
+    def number(u: float) -> float:
+        return min(max(math.exp(sign * u), low), high)
+
+    ends = falls(
+        lambda u: excess(number(u)),
+        sign * math.log(start),
+        -abs(slope),
+        lambda a, b: accepted(),
+        low=min(sign * math.log(low), sign * math.log(high)),
+        high=max(sign * math.log(low), sign * math.log(high)),
+        longest=longest,
+        least=least,
+    )
+    unsafe, safe = (None if u is None else number(u) for u in ends)
+    return safe, unsafe
 
 
 def decreasing(
-    read: Callable[[float], Reading],
-    target: float,
-    low: float,
-    high: float = math.inf,
-    last: float = 1e-15,
+    read: Read, target: float, low: float, high: float = math.inf, last: float = 1e-15
 ) -> float:
     """x in [low, high] with read(x)[0] = target, read -> (value, slope or nan) falling; or `low`.
 
@@ -196,23 +193,19 @@ def decreasing(
         value, slope = read(x)
         return value - target, slope
 
-    asked = _Asked(above, LINEAR, low, high)
-    over = asked.at(low)
+    over = _Place(low, *above(low))
     if not over.value > 0.0:
         return low
-    if math.isfinite(high):
-        under: _Place | None = _Place(high, high, -math.inf)
-    else:
-        start, under = _reached(asked, over, -1e-300, 0.5 * max(abs(low), 1.0))
+    under: _Place | None = _Place(high, -math.inf)
+    if high == math.inf:
+        start, under = _reached(above, _same, over, -1e-300, 0.5 * max(abs(low), 1.0))
         over = start or over
     if under is None:
         return high
-    return _closed_in(asked, over, under, lambda a, b: _ULP * abs(b), trusted=last)[2]
+    return _closed_in(above, _same, over, under, lambda a, b: 2e-16 * abs(b), trusted=last)[2]
 
 
-def crossing(
-    excess: Callable[[float], float], most: float, low: float = 0.0
-) -> tuple[float, float]:
+def crossing(excess: Function, most: float, low: float = 0.0) -> tuple[float, float]:
     """Two numbers in [low, most], a part in 1e12 apart, between which a falling function becomes 0 or less.
 
     It is nearly a line but where it is -inf, as at `most`.
@@ -220,13 +213,12 @@ def crossing(
     >>> [round(end, 11) for end in crossing(lambda x: 2.0 - x * x, 9.0)]
     [1.41421356237, 1.41421356237]
     """
-    asked = _Asked(lambda x: (excess(x), math.nan), LINEAR, low, most)
-    over = asked.at(low)
+    read: Read = lambda x: (excess(x), math.nan)  # noqa: E731
+    over, under = _Place(low, *read(low)), _Place(most, -math.inf)
     if over.value <= 0.0:
         return low, low
-    under = _Place(most, most, -math.inf)
-    over, under, _ = _closed_in(asked, over, under, lambda a, b: 1e-12 * b)
-    return over.number, under.number
+    over, under, _ = _closed_in(read, _same, over, under, lambda a, b: 1e-12 * b)
+    return over.u, under.u
 
 
 def first_miss(
@@ -252,70 +244,45 @@ def halved(
     >>> halved(lambda x: x * x < 2.0, 1.0, 2.0, 1e-3)
     (1.4140625, 1.4150390625)
     """
-    axis = LINEAR if inside < outside else _DOWN
-    # values of which no secant is made
-    asked = _Asked(
-        lambda x: (math.inf if holds(x) else -math.inf, math.nan), axis, -math.inf, math.inf
-    )
-    over = _Place(axis.place(inside), inside, math.inf)
-    under = _Place(axis.place(outside), outside, -math.inf)
-    over, under, _ = _closed_in(asked, over, under, lambda a, b: width * max(abs(a), abs(b)))
-    return over.number, under.number
+    while abs(outside - inside) > width * max(abs(inside), abs(outside)):
+        middle = inside + 0.5 * (outside - inside)
+        if middle in (inside, outside):
+            break
+        inside, outside = (middle, outside) if holds(middle) else (inside, middle)
+    return inside, outside
 
 
-def minimum(function: Callable[[float], float], low: float, high: float) -> float:
+def minimum(function: Function, low: float, high: float) -> float:
     """The smallest value found on [low, high]; the function may be inf far from its valley.
 
     >>> round(minimum(lambda x: (x - 1.0) ** 2 + 3.0, -10.0, 10.0), 9)
     3.0
     """
-    # the valley first: coarse steps from the middle outwards, following the descent
-    step = 1.0
-    x = 0.5 * (low + high)
-    value = function(x)
-    while True:
-        if value == -math.inf:  # less there is not
-            return value
-        left, right = function(x - step), function(x + step)
-        if left < value and left <= right and x - step > low:
-            x, value = x - step, left
-        elif right < value and x + step < high:
-            x, value = x + step, right
-        elif not math.isfinite(value) and x - step > low:
-            x, value = x - step, left
-        elif not math.isfinite(value):
-            return math.inf
-        else:
+    # the valley first: steps of 1 from the middle outwards, downhill, or to the left where all is infinite
+    at, x = cache(function), 0.5 * (low + high)
+    while at(x) > -math.inf:
+        near = [y for y in (x - 1.0, x, x + 1.0) if low < y < high]
+        if (best := min(near, key=at)) == x or at(best) == at(x) < math.inf:
             break
-    a, b = x - step, x + step
-    ratio = 0.5 * (math.sqrt(5.0) - 1.0)
+        x = best
+    # golden section; the value is flat to second order: 1e-7 in x is 1e-14 in the value
+    a, b, ratio = x - 1.0, x + 1.0, 0.5 * (math.sqrt(5.0) - 1.0)
     x1, x2 = b - ratio * (b - a), a + ratio * (b - a)
-    f1, f2 = function(x1), function(x2)
-    best = min(value, f1, f2)
-    # near the minimum the value is flat to second order: 1e-7 in x is 1e-14 in the value
-    while b - a > 1e-7:
-        if f1 < f2:
-            b, x2, f2 = x2, x1, f1
+    best = at(x)
+    while b - a > 1e-7 and -math.inf < best < math.inf:
+        if at(x1) < at(x2):
+            b, x2 = x2, x1
             x1 = b - ratio * (b - a)
-            f1 = function(x1)
         else:
-            a, x1, f1 = x1, x2, f2
+            a, x1 = x1, x2
             x2 = a + ratio * (b - a)
-            f2 = function(x2)
-        best = min(best, f1, f2)
+        best = min(best, at(x1), at(x2))
     return best
 
 
 # -- the boundary of a monotone condition on one number -----------------------------------------------
 #
 # `excess` is positive where the condition is missed, and nearly linear in the logarithm of the number.
-
-WIDTH = 2e-10
-"""Relative width of the final bracket of a real parameter."""
-# where more than one number is seen to be as far from safe as another: how much farther out the next lies
-_PLATEAU = 1.0
-# steps of the walk, in logs: the shortest, and the first
-_LEAST_STEP, _FIRST_STEP = 0.05, math.log(4.0)
 
 
 def real(
@@ -330,29 +297,19 @@ def real(
     at = cache(excess)
     x = min(max(start, low), high)
     # which way is safe: look a little further
-    other, jump = x * (2.0 if x * 2.0 <= high else 0.5), _PLATEAU
+    other, jump = x * (2.0 if x * 2.0 <= high else 0.5), 1.0
     while at(other) == at(x):  # delta is 1 at both, or 0: look further, both ways
         below, above = max(low, x * math.exp(-jump)), min(high, x * math.exp(jump))
         other = below if at(below) != at(x) else above
         if at(other) == at(x) and below == low and above == high:
             return (None, None) if at(x) > 0.0 else (x, None)
         jump *= 2.0
-    rising = (at(other) > at(x)) == (other > x)  # larger is riskier
-    axis = LOG_DOWN if rising else LOG
-    slope = -abs((at(other) - at(x)) / math.log(other / x))
+    slope = (at(other) - at(x)) / math.log(other / x)
     nearest = min(x, other, key=lambda number: abs(at(number)))
-    ends = falls(
-        at,
-        nearest,
-        slope if slope > -math.inf else -1.0,
-        lambda a, b: accepted(),
-        axis=axis,
-        low=low,
-        high=high,
-        longest=_FIRST_STEP,
-        least=_LEAST_STEP,
-    )
-    return ends.under, ends.over if ends.under is not None else None
+    slope = slope if abs(slope) < math.inf else math.copysign(1.0, slope)
+    first = math.log(4.0)
+    safe, unsafe = falls_in_log(at, nearest, slope, accepted, low, high, first, 0.05)
+    return safe, None if safe is None else unsafe
 
 
 def whole(
@@ -363,25 +320,35 @@ def whole(
 ) -> tuple[float | None, float | None]:
     """(safe, unsafe) neighbouring whole numbers from 1 on; more is riskier."""
 
-    def asked(axis: StraightAxis) -> _Asked:
-        return _Asked(lambda n: (excess(int(n)), math.nan), axis, low, high)
+    def number(u: float) -> float:
+        # exp and log take the largest number to a neighbour of it
+        n = round(math.exp(-u))
+        return float(high if n > high * (1.0 - 1e-13) else max(n, low))
 
-    far = asked(_WHOLE_LOG_DOWN)
-    over, under = _reached(far, far.at(low), -1.0, math.log(9.0), math.log(2.0))
+    def in_log(u: float) -> Reading:
+        return excess(int(number(u))), math.nan
+
+    def snap(u: float) -> float:
+        return -math.log(number(u))
+
+    start = snap(-math.log(low))
+    over, under = _reached(in_log, snap, _Place(start, *in_log(start)), -1.0, 2.2, math.log(2.0))
     if over is None or under is None:
-        return (None, None) if under is None else (under.number, None)
+        return (None, None) if under is None else (number(under.u), None)
     # their logarithms don't tell neighbours apart from 1e13 on
-    over, under = (place._replace(u=-place.number) for place in (over, under))
+    over, under = (place._replace(u=-number(place.u)) for place in (over, under))
     over, under, _ = _closed_in(
-        asked(_WHOLE_DOWN), over, under, lambda a, b: math.inf if enough() else 1.0
+        lambda u: (excess(int(-u)), math.nan),
+        lambda u: float(round(u)),
+        over,
+        under,
+        lambda a, b: math.inf if enough() else 1.0,
     )
-    return under.number, over.number
+    return -under.u, -over.u
 
 
-def near_root(
-    f: Callable[[float], tuple[float, float]], x: float, slope: float
-) -> tuple[float, float, float, float] | None:
-    """About a root, slope and half the bend in log x there, and over which way these were seen.
+def near_root(f: Read, x: float, slope: float) -> tuple[float, float, float] | None:
+    """About a root, and slope and half the bend in log x there.
 
     By steps; None where they go far astray. `slope` is about that of f at x, for the first one. f tells with
     its value how short a step need not be checked; nor need one be where the last two together are as short.
@@ -395,7 +362,7 @@ def near_root(
             return None
         following = x * math.exp(move)
         if abs(move) < within or (last is not None and abs(move * last[1]) < within * within):
-            return following, slope + 2.0 * bend * move, bend, last[1] if last else math.inf
+            return following, slope + 2.0 * bend * move, bend
         before, (value, within), x = value, f(following), following
         chord = (value - before) / move
         if last is not None:
@@ -404,14 +371,8 @@ def near_root(
     return None
 
 
-# nats that a step to an end may go for at once
-_FARTHEST = 44.0
-# of what is accepted: the end that is returned lies hardly farther from the root
-_HAIR = 0.002
-
-
 def root(
-    read: Callable[[float], float],
+    read: Function,
     target: float,
     start: float,
     floor: float,
@@ -424,8 +385,8 @@ def root(
 
     `up`: read there is at most the target (inf if none is found); else at least it (or the floor). What
     is read is only sharp near the start, and need not fall everywhere; so steps go no further than
-    `slope`, about what it falls by, suggests. The end is within `accuracy` of there, relative to its way
-    from the floor.
+    `slope`, about what it falls by, suggests, and 44 nats at once. The end is within `accuracy` of there,
+    relative to its way from the floor.
     """
     if up and read(floor) <= target:
         return floor
@@ -435,8 +396,8 @@ def root(
         -slope,
         lambda a, b: max(accuracy * (b - floor), 2e-16 * abs(b)),
         low=floor,
-        longest=_FARTHEST / slope,
-        hair=_HAIR,
+        longest=44.0 / slope,
+        hair=0.002,  # of what is accepted: the end that is returned lies hardly farther from the root
     )
     end = ends.under if up else ends.over
     return end if end is not None else (math.inf if up else floor)

@@ -206,9 +206,12 @@ class ProofDirection:
         raise failure
 
     def decide(
-        self, epsilon: Fraction, target: Fraction, *, only_edge: bool = False
+        self, epsilon: Fraction, target: Fraction, *, only_edge: bool = False, nats: float = 7.0
     ) -> bool | None:
-        """Return whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
+        """Return whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither.
+
+        `nats`: -log of the relative width of the first enclosure; the next ones are narrower.
+        """
         verdict = self._at_the_edge(epsilon, target)
         if verdict is not None or only_edge:
             return verdict
@@ -219,7 +222,6 @@ class ProofDirection:
             verdict = self._compare(self._read(epsilon, self._line), target)
         elif self.at_most(epsilon, target):
             return True
-        nats = 7.0
         while verdict is None and nats < _MOST_NATS:
             verdict = self._compare(self.enclose(epsilon, math.exp(-nats), ln(target)), target)
             nats += 10.0

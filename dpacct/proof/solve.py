@@ -133,9 +133,14 @@ class ProofPlan:
         claims.append(self._claim(side, leader, directions[leader], epsilon, AT_LEAST, at_least))
         return Certified(lower, upper, claims)
 
-    def meets(self, epsilon: Fraction, target: Fraction) -> tuple[bool | None, list[Claim]]:
-        """Return whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither."""
-        if all(direction.decide(epsilon, target) for direction in self.upper):
+    def meets(
+        self, epsilon: Fraction, target: Fraction, nats: float = 7.0
+    ) -> tuple[bool | None, list[Claim]]:
+        """Return whether delta(epsilon) <= target (True) or > target (False) is proven; None: neither.
+
+        `nats`: about -log of how far delta is from the target, relative, where that is known.
+        """
+        if all(direction.decide(epsilon, target, nats=nats) for direction in self.upper):
             bound = exact_text(target)
             return True, [
                 self._claim(self.side, k, d, epsilon, AT_MOST, bound)
@@ -143,7 +148,7 @@ class ProofPlan:
             ]
         directions = self.upper if self.lower is None else self.lower
         for k, direction in enumerate(directions):
-            if direction.decide(epsilon, target) is False:
+            if direction.decide(epsilon, target, nats=nats) is False:
                 side = self.side if self.lower is None else "lower"
                 bound = exact_text(target)
                 return False, [self._claim(side, k, direction, epsilon, MORE, bound)]
@@ -356,15 +361,17 @@ def _boundary(
     for _ in range(_NEWTON):
         # delta at the middle is cheaper than two ends that are both on one side
         if slope:
-            certified = build(x).delta(epsilon, abs(slope) * width / 50.0)
+            certified = build(x).delta(epsilon, abs(slope) * width / 10.0)
             gap = _log_ratio((certified.lower + certified.upper) / 2, target)
             x = _short(x * (1 - Fraction(gap / slope)), width * 1e-2)
         low, high = _short(x * (1 - half), width), _short(x * (1 + half), width)
         if low <= 0:
             break
+        # at the ends log delta is slope * half from the target
+        nats = max(7.0, 1.0 - math.log(abs(slope) * float(half))) if slope else 7.0
         (at_low, first), (at_high, second) = (
-            build(low).meets(epsilon, target),
-            build(high).meets(epsilon, target),
+            build(low).meets(epsilon, target, nats),
+            build(high).meets(epsilon, target, nats),
         )
         if at_low is not None and at_high is not None and at_low != at_high:
             return Certified(low, high, first + second), at_high
