@@ -23,20 +23,15 @@ class _Word(StrEnum):
         if isinstance(text, cls):
             return text
         name = argument or cls.__name__.lower()
-        choices = [str(member) for member in cls]
-        if isinstance(text, str):
-            wanted = text.strip().lower().replace("_", "-").replace(" ", "-")
-            if wanted in choices:
-                return cls(wanted)
-            import difflib  # a millisecond that only a misspelt word costs
+        words = [str(member) for member in cls]
+        typed = str(text).strip().lower().replace("_", "-").replace(" ", "-")
+        if isinstance(text, str) and typed in words:
+            return cls(typed)
+        from dpacct.declare.domain import did_you_mean, one_of
+        from dpacct.declare.number import shown
 
-            close = difflib.get_close_matches(wanted, choices, n=1, cutoff=0.5)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-        else:
-            hint = ""
-        shown = repr(text) if len(repr(text)) <= 60 else repr(text)[:57] + "..."
-        listed = ", ".join(choices[:-1]) + " or " + choices[-1]
-        raise InvalidArgument(f"{name} must be {listed}, got {shown}{hint}", argument=name)
+        message = f"{name} must be {one_of(words)}, got {shown(text)}{did_you_mean(typed, words)}"
+        raise InvalidArgument(message, argument=name)
 
 
 class Adjacency(_Word):

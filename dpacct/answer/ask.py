@@ -17,10 +17,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 from dpacct.answer.answer import Answer, Answers
 from dpacct.citations import ADDED, PURE
-from dpacct.declare.domain import DELTA, EPSILON, PURE_DELTA, TARGET_EPSILON
+from dpacct.declare.domain import (
+    DELTA,
+    DIGITS,
+    EFFORT,
+    EPSILON,
+    PROOF_DIGITS,
+    PURE_DELTA,
+    TARGET_EPSILON,
+    Real,
+)
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter, Record
-from dpacct.declare.words import DIGITS, EFFORT, MOST_EFFORT, PROOF_DIGITS
 from dpacct.errors import DpacctError, InvalidArgument, NotCertified, OutsideDomain, Unsupported
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -279,7 +287,7 @@ def ask(
     """
     started = time.perf_counter()
     word = None if adjacency is None else Adjacency.parse(adjacency, argument="adjacency")
-    allowed = MOST_EFFORT.check("effort", effort)
+    allowed = Real(0, math.inf, "left").check("effort", effort)
     proves = method == "certified" or digits is not None
     if proves and method not in ("auto", "certified"):
         message = f"digits must be left out, or method be certified, got method {method!r:.60}"

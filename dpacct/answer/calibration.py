@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from dpacct.answer.answer import Answer
 from dpacct.answer.ask import BoundaryQuestion, ask, strict
-from dpacct.declare.domain import RATE, STEPS, Real
+from dpacct.declare.domain import EFFORT, RATE, STEPS, Real
 from dpacct.declare.number import Number, ln, short
-from dpacct.declare.words import EFFORT, Steps
 from dpacct.errors import InvalidArgument, Unreachable
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -187,7 +186,7 @@ def noise_multiplier(
     0.57938
     """
     from dpacct.mechanisms.gaussian import Gaussian
-    from dpacct.plan.samplers.sampled import Sampler
+    from dpacct.plan.samplers.steps import Steps
 
     # What stands at its default of 1 gives way to the other form; None is not a number of steps.
     rate_known = RATE.check("sample_rate", sample_rate)
@@ -199,14 +198,9 @@ def noise_multiplier(
     if whole != 1 or epochs is None:
         words["steps"] = whole
     made = Steps.read(words, _called)
-    rate, count = made.share, made.count(_called)
-    sampler = None if rate is None else Sampler.by_word[sampling].stated(rate, made, _called)
-    if sampler is not None:
-        sampler.check_count(count, _called)
 
     def plan(sigma: Fraction | float) -> Node:
-        noise = Gaussian(sigma=sigma)
-        return noise * count if sampler is None else sampler.steps(noise, count)
+        return made.of(Gaussian(sigma=sigma), _called).under(unit=made.unit)
 
     calibrated = calibrate(
         plan,

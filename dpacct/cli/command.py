@@ -5,26 +5,21 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from dpacct.declare.domain import SYNONYMS, Domain, T_co, Word, did_you_mean
+from dpacct.declare.domain import DIGITS, EFFORT, SYNONYMS, Domain, T_co, Word, did_you_mean
 from dpacct.declare.number import text
 from dpacct.declare.record import Parameter, Usage
-from dpacct.declare.words import DIGITS, EFFORT, METHODS, SAMPLING, Meaning, Steps
 from dpacct.errors import DpacctError
+from dpacct.vocabulary import Adjacency, Unit
 
 if TYPE_CHECKING:
     from dpacct.cli.output import Result
     from dpacct.cli.plan_file import StatedPlan
-
-MEANS = {
-    "epsilon": "epsilon of the guarantee, at least 0",
-    "delta": "delta of the guarantee, strictly between 0 and 1",
-}
 
 
 def spelled(param: click.Parameter | None) -> str:
@@ -39,6 +34,23 @@ def _sentence(means: str, default: str | None = None) -> str:
     return f"{means[0].upper()}{means[1:]}{end}."
 
 
+def _values(
+    ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The values of an option; refuses another option in the place of one."""
+    if any(value in each.opts for value in values for each in ctx.command.params):
+        raise Usage(f"{spelled(option)} needs a value after it", argument=spelled(option))
+    return values
+
+
+def _value(ctx: click.Context, option: click.Parameter, values: tuple[str, ...]) -> str | None:
+    """The one value of an option; refuses a second one, which click would take silently."""
+    if len(_values(ctx, option, values)) > 1:
+        twice = f"{' or '.join(option.opts[:2])} may be given only once"
+        raise Usage(twice, argument=spelled(option))
+    return values[0] if values else None
+
+
 def option(
     spelling: str,
     means: str,
@@ -50,20 +62,14 @@ def option(
     """An option whose value stays text: "--output -o FILE" or, with another name, "--from start X"."""
     names = spelling.split()
     symbol = names.pop() if names[-1].isupper() else f"[{'|'.join(choices)}]" if choices else None
-
-    def complete(ctx: click.Context, param: click.Parameter, begun: str) -> list[Any]:
-        from click.shell_completion import CompletionItem
-
-        words = [CompletionItem(word) for word in choices if word.startswith(begun)]
-        return words if choices else [CompletionItem(begun, type="file")]
-
     return click.Option(
         names,
         type=str,
         metavar=symbol,
-        default=default,
-        multiple=multiple,
-        shell_complete=complete,
+        default=None if default is None else [default],
+        multiple=True,  # so that a second value is seen
+        callback=_values if multiple else _value,
+        shell_complete=lambda ctx, param, begun: [w for w in choices if w.startswith(begun)],
         help=_sentence(means, default),
     )
 
@@ -73,10 +79,18 @@ def switch(spelling: str, means: str, *, default: bool = False) -> click.Option:
     return click.Option(spelling.split(), is_flag=True, default=default, help=_sentence(means))
 
 
+def _needed(ctx: click.Context, argument: click.Parameter, value: Any) -> Any:
+    if value is None and not str(argument.metavar).startswith("["):
+        message = f"{argument.metavar} must be given: {ctx.command_path} {argument.metavar}"
+        raise Usage(message, argument=argument.metavar)
+    return value
+
+
 def argument(symbol: str, name: str = "path", *, many: bool = False) -> click.Argument:
     """An argument by position, or `many` of them; one in brackets may be left out."""
-    nargs = -1 if many else 1
-    return click.Argument([name], metavar=symbol, required=False, nargs=nargs)
+    return click.Argument(
+        [name], metavar=symbol, required=False, nargs=-1 if many else 1, callback=_needed
+    )
 
 
 def declared(parameter: Parameter[Any], *names: str, means: str = "") -> click.Option:
@@ -86,9 +100,8 @@ def declared(parameter: Parameter[Any], *names: str, means: str = "") -> click.O
     means, default = means or parameter.means, parameter.default
     if default not in (..., None):
         means += f"; default {default if isinstance(default, str) else text(default)}"
-    return option(
-        f"{spelling} {parameter.name} {parameter.symbol}".rstrip(), means, choices=choices
-    )
+    spelling = f"{spelling} {parameter.name} {parameter.symbol}".rstrip()
+    return option(spelling, means, choices=choices)
 
 
 class OptionGroup(NamedTuple):
@@ -98,35 +111,37 @@ class OptionGroup(NamedTuple):
     options: Sequence[click.Parameter]
 
 
-def group(heading: str, *options: click.Parameter) -> OptionGroup:
+def group(heading: str, *options: click.Parameter | Parameter[Any]) -> OptionGroup:
     """Options under one heading."""
-    return OptionGroup(heading, options)
+    made = [declared(each) if isinstance(each, Parameter) else each for each in options]
+    return OptionGroup(heading, made)
 
 
-def words(heading: str, *parameters: Parameter[Any]) -> OptionGroup:
-    """Parameters whose values stay text until their constructor reads them."""
-    return OptionGroup(heading, [declared(each) for each in parameters])
-
-
-PROTECTED = words("What is protected", *Meaning.parameters.values())
-EPSILON = option("--eps --epsilon epsilon E", MEANS["epsilon"])
-DELTA = option("--delta D", MEANS["delta"])
+ADJACENCY = option(
+    "--adjacency",
+    "which data sets are neighbours; default: replace-one for uniform sampling, else add-remove",
+    choices=[*Adjacency],
+)
+UNIT = option(
+    "--unit",
+    "whose data is protected; default: record; for the statement only, the number stays the same",
+    choices=[*Unit],
+)
+PROTECTED = group("What is protected", ADJACENCY, UNIT)
+EPSILON = option("--eps --epsilon epsilon E", "epsilon of the guarantee, at least 0")
+DELTA = option("--delta D", "delta of the guarantee, strictly between 0 and 1")
 PURE_DELTA = option("--delta D", "delta of the guarantee, below 1; 0 for pure differential privacy")
 QUIET = switch("-q --quiet", "print only the safe end of the answer, for scripts")
 DETAILS = switch("--details", "also the interval, the method, the sources and the assumptions")
 TARGET = group("Target", EPSILON, DELTA)
 METHOD = option(
     "--method NAME",
-    f"{', '.join(METHODS.choices)}; auto proves where that is cheap, else takes the strongest",
+    "auto (proves where that is cheap, else takes the strongest), certified, exact, rdp, rdp-mironov,"
+    " clt, bracket, bracket@1e-6, or a theorem: balle_wang.theorem8, dp_fed_ls.theorem1, dp_fed_ls.theorem2",
     default="auto",
 )
-ANSWERING = group(
-    "Output",
-    METHOD,
-    option("--effort S", "estimated CPU seconds that a proof may cost", default=str(EFFORT)),
-    QUIET,
-    DETAILS,
-)
+EFFORTS = option("--effort S", "estimated CPU seconds that a proof may cost", default=str(EFFORT))
+ANSWERING = group("Output", METHOD, EFFORTS, QUIET, DETAILS)
 PROOF = group(
     "Output",
     option("--digits N", f"prove this many digits; default {DIGITS}"),
@@ -140,22 +155,27 @@ def plan(*, noise: bool = True, steps: bool = True) -> Callable[[], tuple[Option
     """The words of a plan, with the amount of noise and the number of steps or without."""
 
     def groups() -> tuple[OptionGroup, ...]:
-        from dpacct.cli.plan_file import noises, samplings, sizes, uses
+        from dpacct.cli.plan_file import noises, sizes, uses
+        from dpacct.plan.samplers.sampled import Sampler
+        from dpacct.plan.samplers.steps import Steps
 
         kinds, hidden = noises(), frozenset() if noise else sizes()
         means = "by default the one that the options below belong to, else gaussian"
-        mechanism = option(
-            "--mechanism NAME", f"the mechanism: {', '.join(kinds)}; {means}", choices=[*kinds]
-        )
         sized = [
-            declared(each, means=means)
-            for name, (each, means) in uses(*kinds.values()).items()
-            if name not in hidden
+            option(
+                "--mechanism NAME", f"the mechanism: {', '.join(kinds)}; {means}", choices=[*kinds]
+            ),
+            *(
+                declared(each, means=means)
+                for name, (each, means) in uses(kinds.values()).items()
+                if name not in hidden
+            ),
         ]
         if noise:
-            sized.append(option("--zcdp RHO", "rho of a release known by its zero-concentrated DP"))
-        ways = samplings()
-        drawn = [f"{word}: {ways[word].means}" for word in SAMPLING.choices if word in ways]
+            sized.append(
+                option("--zcdp rho RHO", "rho of a release known by its zero-concentrated DP")
+            )
+        drawn = [f"{word}: {kind.means}" for word, kind in Sampler.by_word.items()]
         said = {"sampling": "; ".join([Steps.sampling.means, *drawn, "none"])}
         more = {"rate": ("--rate", "--sample-rate"), "steps": ("--steps", "--rounds")}
         of_plan = [
@@ -163,7 +183,7 @@ def plan(*, noise: bool = True, steps: bool = True) -> Callable[[], tuple[Option
             for name, each in Steps.parameters.items()
             if steps or name not in ("steps", "epochs")
         ]
-        return group("Noise", mechanism, *sized), group("Plan", *of_plan), PROTECTED
+        return group("Noise", *sized), group("Plan", *of_plan), PROTECTED
 
     return groups
 
@@ -171,25 +191,14 @@ def plan(*, noise: bool = True, steps: bool = True) -> Callable[[], tuple[Option
 class CommandLine:
     """The command line: every value is text, until the constructor that takes it reads it."""
 
-    def __init__(
-        self, command: Command, values: Mapping[str, Any], tell: Callable[[str], None]
-    ) -> None:
-        self.command, self.tell, self.values = command, tell, values
+    def __init__(self, command: Command, values: Mapping[str, Any]) -> None:
+        self.command, self.values = command, values
         self.json: bool = values["json"]
+        self._told = time.monotonic()
 
-    def get(self, name: str) -> str | None:
-        """The text of an option or an argument; None if it was not typed."""
-        value: str | None = self.values.get(name)
-        return value
-
-    def many(self, name: str) -> tuple[str, ...]:
-        """The texts of an option or an argument that may be given several times."""
-        values: tuple[str, ...] = self.values[name]
-        return values
-
-    def has(self, name: str) -> bool:
-        """Return whether an option without a value was typed."""
-        return bool(self.values.get(name))
+    def get(self, name: str) -> Any:
+        """The text of an option, a tuple of one that may be given several times; None if not typed."""
+        return self.values.get(name)
 
     def pick(self, names: Iterable[str]) -> dict[str, Any]:
         """Those of these options that were typed."""
@@ -205,8 +214,7 @@ class CommandLine:
         options = {p.name: p for p in self.command.params if isinstance(p, click.Option)}
         for each in (options[name] for name in names if self.values[name] is None):
             said, means = spelled(each), (each.help or "").rstrip(".")
-            message = f"{said} must be given: {means[:1].lower()}{means[1:]}"
-            raise Usage(message, argument=said)
+            raise Usage(f"{said} must be given: {means[:1].lower()}{means[1:]}", argument=said)
 
     def option(self, name: str) -> str:
         """The spelling of a parameter on the command line."""
@@ -220,23 +228,28 @@ class CommandLine:
 
         return self.pick(words())
 
-    def stated(self, *, seeks_noise: bool = False) -> StatedPlan:
+    def stated(self) -> StatedPlan:
         """The plan that the line states."""
         from dpacct.cli.plan_file import stated
 
-        return stated(self.typed, self.option, seeks_noise=seeks_noise)
+        return stated(self.typed, self.option)
 
-    def meaning(self) -> Meaning:
-        """The adjacency and the unit that the line states."""
-        return Meaning.read(self.pick(Meaning.parameters), self.option)
+    def under(self) -> dict[str, Any]:
+        """The adjacency and the unit that the line states, for `Node.under`."""
+        return self.pick(("adjacency", "unit"))
+
+    def tell(self, text: str) -> None:
+        """Say on a terminal how far a command has come, twice a second, from the second second on."""
+        if sys.stderr is not None and sys.stderr.isatty() and time.monotonic() - self._told > 2.0:
+            self._told = time.monotonic() - 1.5
+            click.echo(f"\rdpacct {self.command.name}: {text[:80]}\x1b[K\r", err=True, nl=False)
 
     def named(self, error: DpacctError) -> DpacctError:
         """The error, with the option's name in the place of Python's."""
         name = _PYTHON.get(error.argument or "", error.argument or "")
         options = {each.name for each in self.command.params if isinstance(each, click.Option)}
-        if "rate" in options:
-            options |= {*Steps.parameters}
-        return error.named(self.option(name)) if name in options else error
+        known = name in options or ("rate" in options and name in ("steps", "epochs"))
+        return error.named(self.option(name)) if known else error
 
 
 _PYTHON = {"count": "steps", "n": "steps", "sample_rate": "rate"}
@@ -266,50 +279,38 @@ class Command(click.Command):
         super().__init__(name, params=params, help=inspect.cleandoc(function.__doc__ or ""))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuse an option given twice or without a value, both of which click lets pass."""
-        if not ctx.resilient_parsing:
-            ctx.meta["empty"] = not args
-            values, _, order = self.make_parser(ctx).parse_args(list(args))
-            options = [each for each in order if isinstance(each, click.Option)]
-            every = [word for p in self.params if isinstance(p, click.Option) for word in p.opts]
-            for typed in options:
-                said = spelled(typed)
-                if values.get(typed.name or "") in every:
-                    raise Usage(f"{said} needs a value after it", argument=said)
-                if options.count(typed) > 1 and not typed.multiple:
-                    twice = f"{' or '.join(typed.opts[:2])} may be given only once"
-                    raise Usage(twice, argument=said)
-        rest = super().parse_args(ctx, args)
-        for each in self.params:
-            said = (each.metavar or "") if isinstance(each, click.Argument) else ""
-            if said and each.nargs == 1 and said[0] != "[" and ctx.params[each.name or ""] is None:
-                message = f"{said} must be given: dpacct {self.name} {said}"
-                raise Usage(message, argument=said)
-        return rest
+        """Parse as click does; a command alone shows a line to copy."""
+        ctx.meta["empty"] = not args
+        try:
+            return super().parse_args(ctx, args)
+        except Usage as error:
+            raise self._with_example(ctx, error) from None
+
+    def _with_example(self, ctx: click.Context, error: Usage) -> Usage:
+        if not (ctx.meta["empty"] and self.examples):
+            return error
+        example = f"{error.message}; for example: dpacct {self.examples[0]}"
+        return Usage(example, argument=error.argument)
 
     def invoke(self, ctx: click.Context) -> None:
         """Answer, and print the answer in the form that was asked for."""
         from dpacct.cli import output
 
-        with _progress(f"dpacct {self.name}") as tell:
-            line = CommandLine(self, ctx.params, tell)
-            try:
-                result = self.function(line)
-                quiet = line.has("quiet")
-                if line.json:
-                    lines = [output.document(str(self.name), result.body())]
-                else:
-                    lines = [*(result.quiet if quiet else result.lines)()]
-                    if result.answer and lines and not quiet:
-                        lines[0] = _bold(lines[0])
-            except Usage as error:
-                if ctx.meta.get("empty") and self.examples:
-                    message = f"{error.message}; for example: dpacct {self.examples[0]}"
-                    raise Usage(message, argument=error.argument) from None
-                raise
-            except DpacctError as error:
-                raise line.named(error) from error.__cause__
-        for each in filter(None, lines) if line.json else lines:
+        line = CommandLine(self, ctx.params)
+        try:
+            result = self.function(line)
+            quiet = bool(line.get("quiet"))
+            if line.json:
+                lines = [*filter(None, [output.document(str(self.name), result.body())])]
+            else:
+                lines = [*(result.quiet if quiet else result.lines)()]
+                if result.answer and lines and not quiet:
+                    lines[0] = _bold(lines[0])
+        except Usage as error:
+            raise self._with_example(ctx, error) from None
+        except DpacctError as error:
+            raise line.named(error) from error.__cause__
+        for each in lines:
             click.echo(each)
         for each in result.notes:
             output.note(each)
@@ -341,17 +342,9 @@ class Command(click.Command):
         if typed in ("--quiet", "-q"):
             return ": its answer is not a single number"
         listed = [word for each in self.params for word in (*each.opts, *each.secondary_opts)]
-        also = {f"--{word}": spelled(here[ours]) for word, ours in SYNONYMS.items() if ours in here}
+        ours = {word: name.replace("-", "_") for word, name in SYNONYMS.items()}
+        also = {f"--{word}": spelled(here[name]) for word, name in ours.items() if name in here}
         return did_you_mean(typed, [*listed, "--help"], also)
-
-
-def _progress(what: str) -> AbstractContextManager[Callable[[str], None]]:
-    """The time that passes, on a terminal alone."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        return nullcontext(lambda text: None)
-    from dpacct.cli.progress import progress
-
-    return progress(what)
 
 
 def _bold(line: str) -> str:

@@ -1,17 +1,13 @@
-"""Federated plans from options or a plan file, and their reports."""
+"""Federated plans from options or a plan file, as reports read them too."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dpacct.answer.answer import bounded, grade, is_tight
-from dpacct.cli.command import MEANS
 from dpacct.cli.plan_file import (
     PlanFile,
     as_table,
@@ -24,25 +20,21 @@ from dpacct.cli.plan_file import (
     texts,
     told_of,
 )
-from dpacct.declare.domain import DELTA, POSITIVE, Word, did_you_mean
-from dpacct.declare.number import down, listed, rounded, up
+from dpacct.declare.domain import DELTA, POSITIVE, Word, one_of
 from dpacct.declare.record import Call, Exclusive, Parameter, Usage
-from dpacct.display import aligned
 from dpacct.errors import NotCertified
 from dpacct.federated import UDPFL, Client, FederatedPlan
 from dpacct.federated.udp_fl import NOISES
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.federated import Row
 
 NOISE = {
-    "sigma": "standard deviation / sensitivity (prifedsync: std / (2C))",
-    "noise_multiplier": "standard deviation / clip, instead of --sigma",
-    "epsilon": MEANS["epsilon"],
+    "sigma": ("S", "standard deviation / sensitivity (prifedsync: std / (2C))"),
+    "noise_multiplier": ("Z", "standard deviation / clip, instead of --sigma"),
+    "epsilon": ("E", "epsilon of the guarantee, at least 0"),
 }
 """Ways to say how much noise there is, or what it is for."""
-_FOR_ALL = ("delta", "client_rate")  # may stand once for all clients of udp-fl
 
 
 @cache
@@ -60,20 +52,22 @@ def options() -> dict[str, Parameter[Any]]:
     """The settings of all these algorithms."""
     found = {name: each for kind in kinds().values() for name, each in kind.parameters.items()}
     found |= kinds()["prifedsync"].parameters
-    noise = (
-        Parameter(POSITIVE, NOISE["sigma"], "S"),
-        Parameter(POSITIVE, NOISE["noise_multiplier"], "Z"),
-    )
-    for name, each in zip(("sigma", "noise_multiplier"), noise, strict=True):
-        each.__set_name__(FederatedPlan, name)
-    return {**found, "sigma": noise[0], "noise_multiplier": noise[1]}
+    for name in ("sigma", "noise_multiplier"):
+        symbol, means = NOISE[name]
+        found[name] = Parameter(POSITIVE, means, symbol, alias=name)
+    return found
+
+
+def on_the_line(name: str) -> str:
+    """The option of a setting."""
+    return "--eps" if name == "epsilon" else "--" + name.replace("_", "-")
 
 
 class PlanSettings(NamedTuple):
     """The settings of a plan as they were typed, what each is called there, and the tables of clients."""
 
     typed: Mapping[str, str] = {}
-    call: Call = lambda name: "--eps" if name == "epsilon" else "--" + name.replace("_", "-")
+    call: Call = on_the_line
     clients: object = None
 
     @property
@@ -85,9 +79,8 @@ class PlanSettings(NamedTuple):
     def under(self, typed: Mapping[str, str]) -> PlanSettings:
         """These settings, those of the command line before them; its noise takes the place of the file's."""
         noise = NOISE if typed.keys() & NOISE.keys() else ()
-        kept = {key: value for key, value in self.typed.items() if key not in noise}
-        option = PlanSettings().call
-        call = lambda name: option(name) if name in typed or name not in kept else self.call(name)  # noqa: E731
+        kept = {key: value for key, value in self.typed.items() if key not in {*noise, *typed}}
+        call = lambda name: (self.call if name in kept else on_the_line)(name)  # noqa: E731
         return PlanSettings({**kept, **typed}, call, self.clients)
 
 
@@ -104,76 +97,68 @@ def settings_of(table: Mapping[str, Any], name: str) -> PlanSettings:
 
 def plan_of(settings: PlanSettings) -> FederatedPlan:
     """The plan; raises `InvalidArgument` for settings that are missing, or that the algorithm has not."""
-    algorithm, call = settings.algorithm, settings.call
-    option = PlanSettings().call
+    algorithm, typed, call = settings.algorithm, settings.typed, settings.call
     if settings.clients is not None:
         raise Usage(f"[[client]] belongs to udp-fl, not to {algorithm}", argument="client")
     kind = kinds()[algorithm]
-    beside = ("algorithm", "delta", *NOISE)
-    said = {name: value for name, value in settings.typed.items() if name not in beside}
+    said = {n: value for n, value in typed.items() if n not in ("algorithm", "delta", *NOISE)}
     for name in said:
         if name not in kind.parameters:
-            takes = ", ".join(map(option, dict.fromkeys((*kind.parameters, "delta", *NOISE))))
-            message = f"{option(name)} is not a setting of {algorithm}, which takes {takes}"
-            raise Exclusive(message, argument=option(name))
+            takes = ", ".join(map(on_the_line, dict.fromkeys((*kind.parameters, "delta", *NOISE))))
+            message = f"{on_the_line(name)} is not a setting of {algorithm}, which takes {takes}"
+            raise Exclusive(message, argument=on_the_line(name))
     required = [n for n, each in kind.parameters.items() if each.required and n not in NOISE]
-    missing = [option(name) for name in ("delta", *required) if name not in settings.typed]
+    missing = [on_the_line(name) for name in ("delta", *required) if name not in typed]
     if missing:
-        raise Usage(f"{algorithm} needs {listed(missing)}", argument=missing[0])
-    ways = [name for name in NOISE if name in settings.typed]
+        raise Usage(f"{algorithm} needs {one_of(missing, 'and')}", argument=missing[0])
+    ways = [name for name in NOISE if name in typed]
     if len(ways) != 1:
         message = "give the noise with --sigma (standard deviation / sensitivity) or"
         message += " --noise-multiplier (standard deviation / clip), or a target with --eps"
-        got = " and ".join(map(option, ways)) or "none of them"
+        got = " and ".join(map(on_the_line, ways)) or "none of them"
         raise Exclusive(f"{message}, got {got}", argument="--sigma")
     # where a record or client is exchanged, the sensitivity is two clips; a target begins anywhere
     own = "sigma" if "sigma" in kind.parameters else "noise_multiplier"
     made = kind.read({**said, own: 1}, call)
     if ways[0] == "epsilon":
         return made
-    size = POSITIVE.check(call(ways[0]), settings.typed[ways[0]])
+    size = POSITIVE.check(call(ways[0]), typed[ways[0]])
     factor = Fraction(1 if ways[0] == own else made.adjacency.clip_factor)
     return kind.read({**said, own: size / factor if own == "sigma" else size * factor}, call)
 
 
 def clients_of(settings: PlanSettings, name: str) -> UDPFL:
     """The plan of a file with [[client]] tables; raises `InvalidArgument`."""
-    typed, tables = settings.typed, settings.clients
-    own = ("algorithm", "rounds", "local_steps", *_FOR_ALL)
+    tables = settings.clients
+    shared = {key: settings.typed[key] for key in ("delta", "client_rate") if key in settings.typed}
+    own = {k: v for k, v in settings.typed.items() if k not in ("algorithm", *shared)}
+    if not isinstance(tables, list) or not tables:
+        raise Usage(f"{name}: there must be one or more [[client]] tables", argument="client")
+    members = [
+        _client(table, f"{name}: client {index}", shared) for index, table in enumerate(tables, 1)
+    ]
     with at(name):
-        for key in typed:
-            if key not in own:
-                raise Usage(f"udp-fl takes no {key}{did_you_mean(key, own)}", argument=key)
-        if not isinstance(tables, list) or not tables:
-            raise Usage("there must be one or more [[client]] tables", argument="client")
-        if "rounds" not in typed:
+        for key in own.keys() - {"rounds", "local_steps"}:
+            raise Usage(f"udp-fl takes no {key}", argument=key)
+        if "rounds" not in own:
             raise Usage("udp-fl needs rounds", argument="rounds")
-    shared = {key: typed[key] for key in _FOR_ALL if key in typed}
-    members = [_client(table, f"{name}: client {i}", shared) for i, table in enumerate(tables, 1)]
-    steps: Any = {key: typed[key] for key in ("rounds", "local_steps") if key in typed}
-    with at(name):
-        return UDPFL(clients=members, **steps)
+        return UDPFL(clients=members, **own)  # type: ignore[arg-type]
 
 
 def _client(table: object, place: str, shared: Mapping[str, str]) -> Client:
-    sizes = [*NOISES.values()]
     names = [name for name in Client.parameters if name != "noise"]
-    said, call = texts(as_table(table, place), [*names, *sizes], place)
+    said, call = texts(as_table(table, place), [*names, *NOISES.values()], place)
     with at(place):
         kind = Client.mechanism.check("mechanism", said.get("mechanism", "gaussian"))
         size = NOISES[kind]
-        for key in said:
-            if key in sizes and key != size:
-                raise Exclusive(f"the noise of {kind} is {size}, not {key}", argument=key)
+        for key in said.keys() & {*NOISES.values()} - {size}:
+            raise Exclusive(f"the noise of {kind} is {size}, not {key}", argument=key)
         values = {"name": place.rpartition(": ")[2], **shared, **said}
         values |= {"noise": values.pop(size)} if size in values else {}
-        return Client.read(
-            values, lambda name: call(size) if name == "noise" and size in said else name
-        )
+        return Client.read(values, lambda name: call(size) if name == "noise" else name)
 
 
 # --- what a report states
-
 
 _VIEWERS = {
     "strong": "the server and all other clients together",
@@ -224,79 +209,3 @@ def read_stated(path: str) -> PlanFile:
     declared, about = told_of(table, name)
     said = About(**{"viewer": _VIEWERS[notion], **(about.said if about else {})})
     return PlanFile(node, None, delta, declared, said, account)
-
-
-# --- rows in words and in JSON
-
-_DIGITS = 8
-
-
-def cell(answer: Answer) -> str:
-    """`<= 14.523766 (>= 11.261744)`: the safe end first."""
-    if not math.isfinite(float(answer)):
-        return "none is finite"
-    bound = bounded(answer, _DIGITS)
-    upward = answer.safe_end == "upper"
-    other = answer.lower if upward else answer.upper
-    if other is None or is_tight(answer) or answer.is_estimate:
-        return bound
-    return f"{bound} ({f'>= {down(other, _DIGITS)}' if upward else f'<= {up(other, _DIGITS)}'})"
-
-
-def tables(rows: Sequence[Row], quantity: str) -> list[str]:
-    """The tables of a federated plan: answers first, then the papers' printed numbers."""
-    return [*_answers(rows, quantity), *_printed(rows)]
-
-
-def _answers(rows: Sequence[Row], quantity: str) -> list[str]:
-    """The routes with answers; those that differ in the notion alone are one."""
-    head = ("route", "from whom", quantity, "grade", "what it is")
-    answers = [row for row in rows if row.printed is None]
-    cells = []
-    for _, group in groupby(answers, key=lambda row: (row.name, row.who, row.about, row.answer)):
-        first, *others = group
-        seen = _whose(first, " and ".join(dict.fromkeys(row.notion for row in (first, *others))))
-        cells.append((first.name, seen, cell(first.answer), grade(first.answer), first.about))
-    return aligned(head, cells)
-
-
-def _printed(rows: Sequence[Row]) -> list[str]:
-    """The papers' numbers."""
-    head = ("statement", "from whom", "printed", "status", "true", "why")
-    cells = [
-        (
-            printed.theorem,
-            _whose(row, row.notion),
-            rounded(printed.value, "nearest", _DIGITS),
-            printed.status,
-            "as printed" if printed.holds else cell(row.answer),
-            printed.told,
-        )
-        for row in rows
-        if (printed := row.printed) is not None
-    ]
-    return ["", "what the paper's formulas give:", *aligned(head, cells)] if cells else []
-
-
-def _whose(row: Row, notion: str) -> str:
-    return f"{row.who}: {notion}" if row.who else notion
-
-
-def row_json(row: Row, quantity: str) -> dict[str, Any]:
-    """One route; its answer stands under the quantity's name."""
-    body: dict[str, Any] = {"name": row.name, "notion": row.notion}
-    if row.who:
-        body["client"] = row.who
-    body[quantity] = replace(row.answer, alternatives=()).to_dict()
-    if row.about:
-        body["about"] = row.about
-    if row.printed is not None:
-        printed = row.printed
-        body["printed"] = {
-            "theorem": printed.theorem,
-            "value": printed.value if math.isfinite(printed.value) else None,
-            "status": printed.status,
-            "is_answer": printed.holds,
-            "told": printed.told,
-        }
-    return body

@@ -41,15 +41,8 @@ COMMANDS = {
     "ledger": "Keep a privacy budget in a file: init, spend, show, log, check, report.",
 }
 """Every command, as `dpacct --help` lists them; each is in the file of its name in `commands`."""
-MEANT = {
-    "epsilon": "eps",
-    "sigma": "noise",
-    "calibrate": "noise",
-    "rounds": "steps",
-    "plot": "curve",
-}
+MEANT = dict(epsilon="eps", sigma="noise", calibrate="noise", rounds="steps", plot="curve")
 """Commands by the words of other tools."""
-COMPLETE_VARIABLE = "_DPACCT_COMPLETE"
 
 # Errors of writing to stdout; those of writing a file are reported where it is written.
 _UNWRITABLE = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -76,16 +69,14 @@ class Root(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Resolve a command as click does, but suggest the closest name for an unknown one."""
-        name = args[0]
-        if name == "help":  # dpacct help noise is dpacct noise --help
-            args = [*args[1:2], "--help"] if args[1:] else []
-            if not args:
-                click.echo(ctx.get_help())
-                raise click.exceptions.Exit(0)
-            name = args[0]
-        if MEANT.get(name, name) not in COMMANDS and not name.startswith("-"):
-            meant = did_you_mean(name, [*COMMANDS, "--help"], MEANT)
-            message = f"dpacct has no command {name[:40]!r}{meant}"
+        if args[0] == "help":  # dpacct help noise is dpacct noise --help
+            args = [*args[1:2], "--help"] if args[1:] else ["--help"]
+        if args[0] == "--help":
+            click.echo(ctx.get_help())
+            raise click.exceptions.Exit(0)
+        if MEANT.get(args[0], args[0]) not in COMMANDS and not args[0].startswith("-"):
+            meant = did_you_mean(args[0], [*COMMANDS, "--help"], MEANT)
+            message = f"dpacct has no command {args[0][:40]!r}{meant}"
             raise Usage(message, argument="COMMAND")
         return super().resolve_command(ctx, args)
 
@@ -95,14 +86,12 @@ class Root(click.Group):
 
     def run(self, args: Sequence[str]) -> int:
         """Run one command line; returns the exit code."""
-        words = list(args)
         if sys.stdout is None:  # closed by the caller (>&-), who wants no output
             sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         for stream in (sys.stdout, sys.stderr):  # a terminal keeps its encoding
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(encoding=None if stream.isatty() else "utf-8", errors="replace")
-        if COMPLETE_VARIABLE in os.environ:  # a shell is asking what could come next
-            self._main_shell_completion({}, "dpacct", COMPLETE_VARIABLE)
+        self._main_shell_completion({}, "dpacct", "_DPACCT_COMPLETE")  # if a shell is asking
         try:
             with warnings.catch_warnings():
                 # A warning is for us to read: to the user it is neither answer nor error, but for
@@ -110,7 +99,7 @@ class Root(click.Group):
                 if os.environ.get("DPACCT_DEBUG") != "1":
                     warnings.simplefilter("ignore")
                 warnings.simplefilter("error", RuntimeWarning)
-                with self.make_context("dpacct", words, terminal_width=_width()) as context:
+                with self.make_context("dpacct", [*args]) as context:
                     self.invoke(context)
             sys.stdout.flush()
         except click.exceptions.Exit as leaving:
@@ -133,15 +122,13 @@ class Failure(NamedTuple):
         line = " ".join(self.message.split())
         line += "" if line.endswith((".", "?", "!")) else "."
         if as_json:
-            body = self._replace(message=line)._asdict()
-            click.echo(as_text({"schema": SCHEMA, "error": body}, indent=None))
+            error = self._replace(message=line)._asdict()
+            click.echo(as_text({"schema": SCHEMA, "error": error}, indent=None))
             sys.stdout.flush()
-        else:
-            plain = not sys.stderr.isatty() or os.environ.get("NO_COLOR")
-            click.echo(
-                f"{'error:' if plain else click.style('error:', fg='red', bold=True)} {line}",
-                err=True,
-            )
+            return self.code
+        coloured = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
+        start = click.style("error:", fg="red", bold=True) if coloured else "error:"
+        click.echo(f"{start} {line}", err=True)
         return self.code
 
 
@@ -151,19 +138,15 @@ def describe(error: BaseException) -> Failure:
         return Failure(error.exit_code, error.kind, str(error), error.argument)
     if isinstance(error, click.ClickException):
         return _usage(error)
-    if isinstance(error, KeyboardInterrupt | click.Abort):
+    if isinstance(error, KeyboardInterrupt):
         return Failure(ExitStatus.INTERRUPTED, "interrupted", "interrupted")
     if os.environ.get("DPACCT_DEBUG") == "1":
         import traceback
 
         traceback.print_exception(error, file=sys.stderr)
-    text = (
-        f"internal error ({type(error).__name__}: {' '.join(str(error).split())[:200]}), which is a"
-    )
-    text += (
-        " bug in dpacct: please report this command with the traceback that DPACCT_DEBUG=1 prints"
-    )
-    return Failure(ExitStatus.INTERNAL, "internal", text)
+    said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    text = f"internal error ({said}), which is a bug in dpacct: please report this command with the"
+    return Failure(ExitStatus.INTERNAL, "internal", f"{text} traceback that DPACCT_DEBUG=1 prints")
 
 
 def _usage(error: click.ClickException) -> Failure:
@@ -202,15 +185,6 @@ def _fail(error: BaseException, *, as_json: bool) -> int:
         return Failure(ExitStatus.USAGE, "usage", message).show(as_json=False)
 
 
-def _width() -> int:
-    """The columns of a help text: those of the terminal, from 50 to 98; click would load shutil for it."""
-    try:
-        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
-    except (ValueError, OSError):
-        columns = 80
-    return max(min(columns, 100) - 2, 50)
-
-
 def load(name: str) -> Command:
     """The command of that name."""
     made: Command = import_module(f"dpacct.cli.commands.{name}").main
@@ -221,7 +195,7 @@ def load(name: str) -> Command:
     cls=Root,
     no_args_is_help=False,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["--help", "-h"]},
+    context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
 )
 @click.version_option(
     None,

@@ -146,20 +146,15 @@ def write_chart(chart: Chart, command: str, body: Mapping[str, Any], path: Path)
     write_file(content, str(path))
 
 
-def shows_pictures() -> bool:
-    """Return whether stdout is a terminal that can show pictures."""
-    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-
-
 def in_terminal(chart: Chart) -> str:
-    """The chart as text for this terminal: braille where it has Unicode."""
+    """The chart as text for this terminal, in braille where it has Unicode; "" where there is none."""
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+        return ""
     import shutil
 
     from dpacct.report.plots.terminal import text_plot
 
     columns, rows = shutil.get_terminal_size((80, 24))
-    height, unicode = (
-        max(8, min(rows - 10, 20)),
-        (sys.stdout.encoding or "").lower().startswith("utf"),
-    )
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    height = max(8, min(rows - 10, 20))
     return text_plot(chart, width=min(columns, 110), height=height, braille=unicode)

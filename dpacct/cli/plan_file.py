@@ -15,23 +15,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dpacct.declare.domain import EPSILON, PURE_DELTA, Word, did_you_mean, one_of
 from dpacct.declare.number import text as exact_text
-from dpacct.declare.record import Call, Exclusive, Parameter, Record, Usage
-from dpacct.declare.words import Meaning, Steps
+from dpacct.declare.record import Call, Exclusive, Parameter, Usage
 from dpacct.errors import InvalidArgument
+from dpacct.mechanisms.mechanism import Mechanism
+from dpacct.plan.node import resolve_adjacency
+from dpacct.plan.samplers.steps import Steps
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.answer.ask import BoundaryQuestion
-    from dpacct.mechanisms.mechanism import Mechanism
     from dpacct.plan.node import Node
-    from dpacct.plan.samplers.sampled import Sampler
     from dpacct.report.about import About
     from dpacct.report.assumptions import Declared
-    from dpacct.vocabulary import Adjacency
-
 
 MAX_BYTES = 10_000_000
 MAX_DEPTH = 20
+MEANING = ("adjacency", "unit")
+QUESTION = {"epsilon": EPSILON, "delta": PURE_DELTA}
+_TABLES = ("step", "plan", "assumptions", "report")
+KEYS = (*_TABLES, *QUESTION, *MEANING)
+"""The keys allowed at the top of a plan file."""
 ALIASES = {"sample_rate": "rate", "rounds": "steps"}
 """Further spellings of keys."""
 
@@ -63,21 +65,17 @@ def contents(path: str) -> str:
 
 
 def table_of(text: str, name: str) -> Mapping[str, Any]:
-    """The table that the text of a file is; `name` is what sentences call the file.
-
-    Raises `InvalidArgument` where it is not TOML.
-    """
+    """The table in the text of the file `name`; raises `InvalidArgument` where it is not TOML."""
     import tomllib  # some milliseconds that a command without a file has no use for
 
     try:
         # Numbers stay text until they are read as expressions, so that 0.1 is one tenth.
-        table = tomllib.loads(text, parse_float=str)
-    except (ValueError, RecursionError) as error:
-        # Python itself refuses integers of thousands of digits, and nesting without end.
-        syntax = isinstance(error, tomllib.TOMLDecodeError)
-        why = str(error) if syntax else "a number is too long or a list too deep"
-        raise InvalidArgument(f"{name} is not TOML: {why}", argument="PLAN") from None
-    return table
+        return tomllib.loads(text, parse_float=str)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidArgument(f"{name} is not TOML: {error}", argument="PLAN") from None
+    except (ValueError, RecursionError):  # of Python, which limits both
+        message = f"{name} is not TOML: a number is too long or a list too deep"
+        raise InvalidArgument(message, argument="PLAN") from None
 
 
 # --- tables
@@ -107,20 +105,17 @@ def texts(
 ) -> tuple[dict[str, str], Call]:
     """The values of these parameters in a table, as they were typed, and the name of each there.
 
-    A parameter may go by any of its spellings. `others` are further keys, each with the parameter that
-    it spells, or "" where somebody else reads it. An unknown key, which would be a setting silently
-    without effect, is refused.
+    `others` are further keys, each with the parameter that it spells, or "" where somebody else reads it.
+    An unknown key, which would be a setting silently without effect, is refused.
     """
-    listed = [*names]
-    spelled = {also: name for also, name in ALIASES.items() if name in listed}
-    spelled |= dict(zip(listed, listed, strict=True)) | dict(others)
+    spelled = {name: name for name in names}
+    spelled |= {also: name for also, name in ALIASES.items() if name in spelled} | dict(others)
     typed, said = dict[str, str](), dict[str, str]()
     for key, value in table.items():
-        name = spelled.get(key)
-        if name is None:
-            raise Usage(
-                f"{place}: unknown key {key[:40]!r}{did_you_mean(key, spelled)}", argument=key
-            )
+        if key not in spelled:
+            message = f"{place}: unknown key {key[:40]!r}{did_you_mean(key, spelled)}"
+            raise Usage(message, argument=key)
+        name = spelled[key]
         if not name:
             continue
         if name in typed:
@@ -139,7 +134,7 @@ def texts(
 @cache
 def kinds() -> dict[str, type[Mechanism]]:
     """The mechanisms that a step may name, the Gaussian first: where several fit its keys, it is meant."""
-    from dpacct.mechanisms.mechanism import Mechanism
+    import dpacct.mechanisms  # noqa: F401 - all of them
 
     by_kind, classes = dict[str, type[Mechanism]](), Mechanism.__subclasses__()
     for each in classes:
@@ -164,58 +159,26 @@ def sizes() -> frozenset[str]:
     return frozenset(head for kind in noises().values() for head in _heads(kind))
 
 
-def uses(*of: type[Mechanism]) -> dict[str, tuple[Parameter[Any], str]]:
+def uses(of: Iterable[type[Mechanism]]) -> dict[str, tuple[Parameter[Any], str]]:
     """The parameters of several mechanisms, and what each means for which of them."""
-    means: dict[str, dict[str, list[str]]] = {}
-    found = {name: each for kind in of[::-1] for name, each in kind.parameters.items()}
+    found: dict[str, tuple[Parameter[Any], dict[str, str]]] = {}
     for kind in of:
         for name, each in kind.parameters.items():
-            means.setdefault(name, {}).setdefault(each.means, []).append(kind.kind)
+            _, means = found.setdefault(name, (each, {}))
+            means[each.means] = ", ".join(filter(None, (means.get(each.means), kind.kind)))
     return {
-        name: (found[name], "; ".join(f"{', '.join(k)}: {m}" for m, k in said.items()))
-        for name, said in means.items()
+        name: (each, "; ".join(f"{who}: {what}" for what, who in means.items()))
+        for name, (each, means) in found.items()
     }
 
 
 def words() -> tuple[str, ...]:
     """All words of a plan."""
-    return ("mechanism", *uses(*noises().values()), "zcdp", *Steps.parameters, *Meaning.parameters)
-
-
-def samplings() -> dict[str, type[Sampler]]:
-    """The ways to draw a sample, by their words."""
-    from dpacct.plan.samplers.sampled import Sampler
-
-    return Sampler.by_word
-
-
-def sampler(steps: Steps, call: Call) -> Sampler | None:
-    """The sampler that the words state; None without sampling."""
-    share = steps.share
-    return (
-        None if share is None else samplings()[steps.drawn or "poisson"].stated(share, steps, call)
-    )
-
-
-def repeated(
-    release: Node, steps: Steps, meaning: Meaning, call: Call, count: int | None = None
-) -> Node:
-    """The plan of these steps of a release, with sampling and protection as stated."""
-    times, who = steps.count(call) if count is None else count, sampler(steps, call)
-    if who is None:
-        return (release * times).under(meaning.adjacency, unit=meaning.unit or "")
-    fixed = who.fixed_adjacency
-    if fixed is not None and meaning.adjacency not in (None, fixed):
-        message = f"{call('adjacency')} must be {fixed} for {steps.drawn} sampling"
-        raise InvalidArgument(f"{message}, got {meaning.adjacency}", argument=call("adjacency"))
-    if count is None:
-        who.check_count(times, call)
-    unit = meaning.unit or ("" if who.unit is None else str(who.unit))
-    return who.steps(release, times).under(meaning.adjacency, unit=unit)
+    return ("mechanism", *uses(noises().values()), "rho", *Steps.parameters, *MEANING)
 
 
 class StatedPlan(NamedTuple):
-    """A plan as stated in words; if the noise is to be found, `noise` holds its other parameters.
+    """A plan as stated in words; if the noise is to be found, `noise` lacks it.
 
     `call` is what a word goes by where it was typed.
     """
@@ -223,75 +186,49 @@ class StatedPlan(NamedTuple):
     kind: type[Mechanism]
     noise: Mapping[str, Any]
     steps: Steps
-    meaning: Meaning
+    under: Mapping[str, Any]
     call: Call
-    clip: Fraction | None = None
-    made: Mechanism | None = None
 
-    def release(self, **sought: Any) -> Mechanism:
-        """One release of the stated mechanism, with the noise `sought` that a search tries."""
-        return self.made or self.kind(**self.noise, **sought)
+    @property
+    def clip(self) -> Fraction | None:
+        """The clipping norm, where it was stated."""
+        clip = self.noise.get("clip")
+        return None if clip is None else self.kind.parameters["clip"].check(self.call("clip"), clip)
 
-    def repeated(self, release: Node, count: int | None = None) -> Node:
-        """The plan of `count` steps of a release (default: as stated), sampled and protected as stated."""
-        return repeated(release, self.steps, self.meaning, self.call, count)
-
-    def plan(self, **sought: Any) -> Node:
-        """The whole plan: all steps, sampled and repeated."""
-        return self.repeated(self.release(**sought))
-
-    def two_readings(
-        self, adjacency: Adjacency, ask: Callable[[StatedPlan], Answer | None] | None = None
-    ) -> list[str]:
-        """A note where the noise was given over the sensitivity, which is two clips here.
-
-        `ask` answers for the plan whose noise is that number over the clip.
-        """
-        from dpacct.cli.screens import two_readings
-
-        name = self.kind.sought
-        if name not in self.noise or "noise_multiplier" not in self.kind.parameters:
-            return []
-        other = self._replace(noise={"noise_multiplier": self.noise[name]}, made=None)
-        asked = None if ask is None else lambda: ask(other)
-        exact = self.kind.parameters[name].check(name, self.noise[name])
-        return two_readings(self.call(name), exact, adjacency, asked)
+    def plan(self, count: int | None = None) -> Node:
+        """The whole plan, or `count` of its steps."""
+        release = self.kind.read(self.noise, self.call)
+        plan = self.steps.of(release, self.call, count)
+        resolve_adjacency(plan, self.under.get("adjacency"))
+        return plan.under(self.under.get("adjacency"), unit=self.under.get("unit", self.steps.unit))
 
     def sized(self, size: float | Fraction) -> Node:
         """The whole plan with this value of the noise to be found."""
-        return self.plan(**{self.kind.sought: size})
-
-    def least(self, **target: Any) -> BoundaryQuestion:
-        """The question for the least noise, of `sized`."""
-        from dpacct.answer.ask import BoundaryQuestion
-
-        return BoundaryQuestion(**target, name=self.kind.sought, bounds=self.kind.between)
+        kind = self.kind
+        beside = {name for way in kind.ways if kind.sought in way for name in way} or {*self.noise}
+        kept = {name: value for name, value in self.noise.items() if name in beside}
+        return self._replace(noise={**kept, kind.sought: size}).plan()
 
 
-def stated(typed: Mapping[str, Any], call: Call, *, seeks_noise: bool = False) -> StatedPlan:
+def stated(typed: Mapping[str, Any], call: Call) -> StatedPlan:
     """The plan of words that were typed; raises `InvalidArgument` in a sentence that names them so."""
-    steps = Steps.read({key: typed[key] for key in Steps.parameters if key in typed}, call)
-    meaning = Meaning.read({key: typed[key] for key in Meaning.parameters if key in typed}, call)
     kind, noise = _noise(typed, noises(), call)
-    if not seeks_noise:
-        of_zcdp = (lambda name: call("zcdp")) if "zcdp" in typed else call
-        return StatedPlan(kind, noise, steps, meaning, call, None, kind.read(noise, of_zcdp))
-    exact = {key: kind.parameters[key].check(call(key), value) for key, value in noise.items()}
-    beside = {name for way in kind.ways if kind.sought in way for name in way} or exact
-    kept = {key: value for key, value in exact.items() if key in beside}
-    return StatedPlan(kind, kept, steps, meaning, call, exact.get("clip"))
+    steps = Steps.read({key: typed[key] for key in Steps.parameters if key in typed}, call)
+    return StatedPlan(
+        kind, noise, steps, {key: typed[key] for key in MEANING if key in typed}, call
+    )
 
 
 def _noise(
     typed: Mapping[str, Any], mechanisms: Mapping[str, type[Mechanism]], call: Call
 ) -> tuple[type[Mechanism], dict[str, Any]]:
     """The mechanism that is named, else the one that the noise is of, else the Gaussian; and its noise."""
-    noise = {key: typed[key] for key in uses(*mechanisms.values()) if key in typed}
-    if "zcdp" in typed:
+    noise = {key: typed[key] for key in uses(mechanisms.values()) if key in typed}
+    if "rho" in typed and "rho" not in noise:  # an option; a file names the mechanism
         if other := next(iter([*noise, *({"mechanism"} & typed.keys())]), ""):
-            message = f"{call('zcdp')} is a release of its own: leave out {call(other)}"
-            raise Exclusive(message, argument=call("zcdp"))
-        return kinds()["zcdp"], {"rho": typed["zcdp"]}
+            message = f"{call('rho')} is a release of its own: leave out {call(other)}"
+            raise Exclusive(message, argument=call("rho"))
+        return kinds()["zcdp"], {"rho": typed["rho"]}
     fitting = [kind for kind in mechanisms.values() if noise.keys() <= kind.parameters.keys()]
     if "mechanism" in typed:
         kind = mechanisms[Word(*mechanisms).check(call("mechanism"), typed["mechanism"])]
@@ -322,23 +259,16 @@ def _needed(kind: type[Mechanism], noise: Mapping[str, Any]) -> list[str]:
 
 
 def read_step(step: object, place: str, depth: int = 1) -> Node:
-    """The node of one step; raises `InvalidArgument`, whose sentence begins with the place.
-
-    Args:
-        step: the table as TOML gives it, numbers as text.
-        place: where it stands, such as "plan.toml: step 2".
-        depth: how deep it is nested; steps of the plan are at depth 1.
-    """
+    """The node of one step, whose numbers are text; every refusal begins with the place."""
     table = as_table(step, place)
     if depth > MAX_DEPTH:
         raise Usage(f"{place}: steps may be nested {MAX_DEPTH} deep at most")
-    samplings()  # whose words a step may have
     if str(table.get("mechanism", "gaussian")) not in kinds():
         from dpacct.mechanisms import load_plugins
 
         load_plugins()  # another package may have it
         kinds.cache_clear()
-    mechanisms = uses(*kinds().values())
+    mechanisms = uses(kinds().values())
     others = {"mechanism": "mechanism", "repeat": "steps", "inner": ""}
     said, call = texts(table, [*mechanisms, *Steps.parameters], place, others)
     said |= {} if said.keys() & {"steps", "epochs"} else {"steps": "1"}
@@ -347,23 +277,22 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
             if key in mechanisms or key == "mechanism":
                 message = f"{key} belongs in one of the inner steps, as this step has some"
                 raise Exclusive(f"{place}: {message}", argument=key)
-        node = sum_of_steps(table["inner"], place, "inner", depth + 1)
+        release: Node = _sum_of_steps(table["inner"], place, "inner", depth + 1)
     with at(place):
         if "inner" not in table:
             kind, noise = _noise(said, kinds(), call)
-            node = kind.read(noise, call)
+            release = kind.read(noise, call)
         steps = Steps.read({key: said[key] for key in Steps.parameters if key in said}, call)
-        return repeated(node, steps, Meaning(), call)
+        return steps.of(release, call).under(unit=steps.unit)
 
 
-def sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
+def _sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:
     """The composition of a list of steps, read in order."""
     if not isinstance(steps, list) or not steps:
         message = f"{place.rstrip(':')}: {key} must be one or more [[{key}]] tables"
         raise Usage(message, argument=key)
     joined = f"{place}{', ' if depth > 1 else ' '}{key}"
-    nodes = (read_step(step, f"{joined} {i}", depth) for i, step in enumerate(steps, 1))
-    return reduce(add, nodes)
+    return reduce(add, (read_step(step, f"{joined} {i}", depth) for i, step in enumerate(steps, 1)))
 
 
 # --- whole files
@@ -395,18 +324,6 @@ def read_plan(path: str) -> PlanFile:
     return plan_of_text(contents(path), file_name(path))
 
 
-class QuestionWords(Record):
-    """The question in a plan file."""
-
-    epsilon: Parameter[Fraction | None] = Parameter(EPSILON, "epsilon to ask about", default=None)
-    delta: Parameter[Fraction | None] = Parameter(PURE_DELTA, "delta to ask about", default=None)
-
-
-_BESIDE = ("step", "plan", "assumptions", "report")
-KEYS = (*_BESIDE, *QuestionWords.parameters, *Meaning.parameters)
-"""The keys allowed at the top of a plan file."""
-
-
 def plan_of_text(text: str, name: str) -> PlanFile:
     """The plan in a file's text; raises `InvalidArgument`."""
     from dpacct import from_dict
@@ -417,21 +334,18 @@ def plan_of_text(text: str, name: str) -> PlanFile:
     if is_federated(table):
         message = f"{name} is a federated plan, which dpacct federated and dpacct report read"
         raise InvalidArgument(message, argument="PLAN")
-    said, call = texts(table, KEYS[len(_BESIDE) :], name, dict.fromkeys(_BESIDE, ""))
+    said, _ = texts(table, (*QUESTION, *MEANING), name, dict.fromkeys(_TABLES, ""))
     if ("step" in table) == ("plan" in table):
         message = f"{name} has no [[step]]"
         if "step" in table:
             message = f"{name} has both [[step]] and [plan]: a plan is stated by one of them"
         raise InvalidArgument(message, argument="step")
-    steps = sum_of_steps(table["step"], f"{name}:", "step") if "step" in table else None
+    steps = _sum_of_steps(table["step"], f"{name}:", "step") if "step" in table else None
     with at(name):
         node = steps or from_dict(table["plan"])
-        asked = QuestionWords.read(
-            {k: said[k] for k in QuestionWords.parameters if k in said}, call
-        )
-        meaning = Meaning.read({k: said[k] for k in Meaning.parameters if k in said}, call)
-        node = node.under(meaning.adjacency, unit=meaning.unit or "")
-    return PlanFile(node, asked.epsilon, asked.delta, *told_of(table, name))
+        node = node.under(said.get("adjacency"), unit=said.get("unit", ""))
+        asked = {k: domain.check(k, said[k]) for k, domain in QUESTION.items() if k in said}
+    return PlanFile(node, asked.get("epsilon"), asked.get("delta"), *told_of(table, name))
 
 
 def _of_json(text: str) -> PlanFile:
@@ -459,8 +373,7 @@ def is_federated(table: Mapping[str, Any]) -> bool:
 
 def told_of(table: Mapping[str, Any], name: str) -> tuple[dict[str, Declared], About | None]:
     """The tables [assumptions] and [report]; every command checks them, `dpacct report` uses them."""
-    declared: dict[str, Declared] = {}
-    about = None
+    declared, about = dict[str, "Declared"](), None
     if "assumptions" in table:
         from dpacct.report.assumptions import read_declared
 
@@ -481,11 +394,9 @@ def written(said: Mapping[str, Any]) -> str:
     from dpacct.plan.node import as_toml
 
     def line(key: str) -> str:
-        value = said[key]
-        text = exact_text(value) if isinstance(value, Fraction) else str(value)
+        text = exact_text(said[key]) if isinstance(said[key], Fraction) else str(said[key])
         return f"{key} = {text if re.fullmatch(_NUMBER, text, re.ASCII) else as_toml(text)}"
 
-    top = KEYS[len(_BESIDE) :]
-    head = [line(key) for key in top if key in said]
+    top = (*QUESTION, *MEANING)
     steps = [line(key) for key in words() if key in said and key not in top]
-    return "\n".join([*head, "", "[[step]]", *steps]) + "\n"
+    return "\n".join([*(line(key) for key in top if key in said), "", "[[step]]", *steps]) + "\n"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import (
@@ -23,10 +23,10 @@ from dpacct.answer.answer import (
 from dpacct.answer.ask import alternatives, ask
 from dpacct.cli import output
 from dpacct.cli.output import Result
-from dpacct.declare.number import fits, rounded, short
+from dpacct.declare.domain import DIGITS
+from dpacct.declare.number import fits, number, short
 from dpacct.declare.number import text as exact_text
 from dpacct.declare.record import Exclusive
-from dpacct.declare.words import DIGITS
 from dpacct.errors import DpacctError
 from dpacct.vocabulary import Adjacency, Strength
 
@@ -38,30 +38,21 @@ if TYPE_CHECKING:
 
 WIDTH = 100
 MULTIPLIER = "standard deviation / clip: what Opacus, Flower, TF Privacy and JAX Privacy take"
-_NAMES = {"rdp": "RDP", "clt": "the central limit"}
 
 
 # --- asking
 
 
-def how(line: CommandLine) -> dict[str, Any]:
-    """The keyword arguments for `dpacct.answer.ask.ask`."""
-    return line.pick(("method", "effort"))
-
-
 def asked(line: CommandLine, question: Question, plan: Any, *, beside: bool) -> Answer:
     """The answer, with its certificate written on request; `beside` adds the other methods' answers."""
     digits, certificate, method = map(line.get, ("digits", "certificate", "method"))
-    proving = "--digits" if digits is not None else "--certificate" if certificate else ""
-    if proving and method not in ("auto", "certified"):
-        message = f"{proving} needs --method certified, and --method {method} was given"
-        raise Exclusive(message, argument=proving)
-    answer = ask(
-        question,
-        plan,
-        digits=(DIGITS if digits is None else digits) if proving else None,
-        **how(line),
-    )
+    if digits is not None or certificate is not None:
+        proving = "--certificate" if digits is None else "--digits"
+        if method not in ("auto", "certified"):
+            message = f"{proving} needs --method certified, and --method {method} was given"
+            raise Exclusive(message, argument=proving)
+        digits = DIGITS if digits is None else digits
+    answer = ask(question, plan, digits=digits, **line.pick(("method", "effort")))
     if certificate is not None:
         text = output.as_text(answer.certificate, indent=1) + "\n"
         output.write_file(text.encode(), certificate, "--certificate")
@@ -70,35 +61,26 @@ def asked(line: CommandLine, question: Question, plan: Any, *, beside: bool) -> 
     return answer
 
 
-def quickly(line: CommandLine, question: Question, plan: Any) -> Answer | None:
-    """The answer without a proof; None where there is none."""
-    method = line.get("method") or "auto"
-    try:
-        return ask(question, plan, method="exact" if method in ("auto", "certified") else method)
-    except DpacctError:
-        return None
-
-
-def asked_of_plan(line: CommandLine, question: Question) -> Result:
+def of_plan(line: CommandLine, question: Question) -> Result:
     """The result of a question about the plan that the line states."""
     stated = line.stated()
     answer = asked(line, question, stated.plan(), beside=line.json)
     screen = of_answer(answer, question.settings)
-    return answered(line, screen, stated, lambda other: quickly(line, question, other.plan()))
+    return answered(line, screen, stated, lambda other: ask(question, other.plan(), method="exact"))
 
 
 def answered(
     line: CommandLine,
     screen: Screen,
     stated: StatedPlan,
-    ask: Callable[[StatedPlan], Answer | None] | None = None,
+    again: Callable[[StatedPlan], Answer] | None = None,
     **sought: object,
 ) -> Result:
     """The result as shown; the plan is saved on request, with the noise or steps that were sought.
 
-    `ask` answers for another plan than the stated one.
+    `again` answers for another plan than the stated one.
     """
-    answer, target = screen.answer, screen.asked
+    answer, target, notes = screen.answer, screen.asked, [*stated.steps.notes]
     if line.get("digits") is not None:
         ends = f"between {answer.extra['lower_decimal']} and {answer.extra['upper_decimal']}"
         screen = replace(screen, more=[*screen.more, f"proven: {ends}"])
@@ -111,12 +93,52 @@ def answered(
         said = {"mechanism": stated.kind.kind, **about, **line.typed, **kept, **sought}
         output.write_file(written(said).encode(), path, "--save")
         output.note(f"wrote {path}")
+    notes += two_readings(stated, answer.adjacency, again)
     size, delta = stated.steps.dataset_size, target.get("delta")
-    notes = [*stated.steps.notes, *stated.two_readings(answer.adjacency, ask)]
     if size is not None and delta is not None and delta * size > 1:
-        unit = stated.meaning.unit or "record"
-        notes.append(f"delta is above 1 / {size}: it belongs well below one over the {unit}s")
+        notes.append(
+            f"delta is above 1 / {size}: it belongs well below one over the {answer.unit}s"
+        )
     return replace(screen, notes=[*notes, *answer.notes]).result(line)
+
+
+def two_readings(
+    stated: StatedPlan, adjacency: Adjacency, again: Callable[[StatedPlan], Answer] | None = None
+) -> list[str]:
+    """A note where the noise was given over the sensitivity, which is two clips here.
+
+    `again` answers for the plan whose noise is that number over the clip.
+    """
+    size = stated.kind.sought
+    if size not in stated.noise or "noise_multiplier" not in stated.kind.parameters:
+        return []
+    value = stated.noise[size]
+    other = stated._replace(noise={"noise_multiplier": value})
+    return readings(
+        stated.call(size),
+        number(value),
+        adjacency,
+        None if again is None else partial(again, other),
+    )
+
+
+def readings(
+    size: str, value: Fraction, adjacency: Adjacency, other: Callable[[], Answer] | None
+) -> list[str]:
+    """The note on noise that was typed as the option `size`; `other` answers for the other reading."""
+    if adjacency.clip_factor == 1:
+        return []
+    typed, name = short(value), size.lstrip("-")
+    said = f"{size} {typed} is the noise multiplier {short(2 * value)} ({name} is over the sensitivity,"
+    said += f" two clips under {adjacency}); if your {typed} is over the clip, say --noise-multiplier {typed}"
+    try:
+        return [
+            said
+            if other is None
+            else f"{said}: {(answer := other()).quantity} {leading(answer, 4)}"
+        ]
+    except DpacctError:
+        return [said]
 
 
 # --- the screen
@@ -160,14 +182,14 @@ class Screen:
 
     def result(self, line: CommandLine) -> Result:
         """Return the answer in every output format. Raises `Unreachable` where it is infinite."""
-        answer, notes = output.must_be_finite(self.answer), list(self.notes)
+        answer, notes = output.must_be_finite(self.answer), [*self.notes]
 
         def body() -> dict[str, Any]:
             asked = {k: float(v) if fits(v) else exact_text(v) for k, v in self.asked.items()}
             return answer.to_dict() | asked | ({"notes": notes} if notes else {})
 
         def lines() -> list[str]:
-            more = ["", *detail_lines(answer), *self.details] if line.has("details") else []
+            more = ["", *detail_lines(answer), *self.details] if line.get("details") else []
             return [*self.lines(), *more]
 
         def quiet() -> list[str]:
@@ -193,42 +215,6 @@ def per_clip(sigma: Answer) -> Answer:
     return replace(sigma, value=factor * sigma.value, lower=ends[0], upper=ends[1], extra={})
 
 
-def two_readings(
-    size: str,
-    value: Fraction,
-    adjacency: Adjacency,
-    other: Callable[[], Answer | None] | None = None,
-) -> list[str]:
-    """A note where noise was given over the sensitivity, and that is two clips.
-
-    `size` is the option and `value` what was typed; `other` answers for noise of that value over the clip.
-    """
-    if adjacency.clip_factor == 1:
-        return []
-    typed, twice = short(value), short(2 * value)
-    said = f"{size} {typed} is the noise multiplier {twice} ({size.lstrip('-')} is over the sensitivity, two"
-    said += f" clips under {adjacency}); if your {typed} is over the clip, say --noise-multiplier {typed}"
-    answer = None if other is None else other()
-    return [said if answer is None else f"{said}: {answer.quantity} {leading(answer, 4)}"]
-
-
-def of_noise(answer: Answer, target: str, stated: StatedPlan) -> Screen:
-    """The noise that training libraries take leads; sigma stands in the details."""
-    kind, shown, name = stated.kind, answer, answer.quantity
-    means = kind.parameters[kind.sought].means
-    if "noise_multiplier" in answer.extra:
-        name, shown, means = "noise multiplier", per_clip(answer), MULTIPLIER
-    more = [f"({means})"]
-    for size, word in (("noise_std", "standard deviation"), ("noise_scale", "scale")):
-        if size in answer.extra and stated.clip is not None:
-            deviation = rounded(float(answer.extra[size]), "up", 5)
-            more.append(f"{word} {deviation} at clip {short(stated.clip)}")
-    said = sure(answer, "this noise meets the target", "no smaller noise does")
-    head = f"{name} {leading(shown, 5)}    for {target}"
-    plan, number = in_words(answer, sizes=False), safe_number(shown)
-    return Screen(answer, head, said, plan, number=number, more=more, others=_beside(answer))
-
-
 def sure(answer: Answer, holds: str, beyond: str = "") -> str:
     """One line on how well a boundary is known: what holds, and perhaps what does not."""
     if answer.is_estimate:
@@ -236,39 +222,6 @@ def sure(answer: Answer, holds: str, beyond: str = "") -> str:
     two = beyond and is_tight(answer) and None not in (answer.lower, answer.upper)
     known = KNOWN[answer.strength].partition(";")[0]
     return f"{known}: {holds}{f', and {beyond}' if two else ''}"
-
-
-def _beside(answer: Answer) -> str:
-    """Compare with the noise that other methods would need.
-
-    A larger sigma is more noise, a larger eps0 is less: the safe end is the upper one of a sigma, and the
-    lower one of an eps0.
-    """
-    larger_is_noisier = answer.safe_end == "upper"
-    differences: list[str] = []
-    for other in answer.alternatives:
-        if other.method not in _NAMES or not float(other) or not math.isfinite(float(other)):
-            continue
-        ratio = 100 * (float(other) / float(answer) - 1)
-        more = (ratio > 0) == larger_is_noisier
-        much = f"{abs(ratio):.1f} % {'more' if more else 'less'} noise"
-        if not larger_is_noisier:
-            size = f"{answer.quantity} {abs(ratio):.1f} % {'smaller' if ratio < 0 else 'larger'}"
-            much = f"{'more' if more else 'less'} noise ({size})"
-        if abs(ratio) < 0.05:
-            much = "the same"
-        elif other.is_estimate:
-            much += ", an estimate" if more else ", which is too little"
-        would = "" if differences else "would need "
-        differences.append(f"{_NAMES[other.method]} {would}{much}")
-    return "; ".join(differences)
-
-
-def in_words(answer: Answer, *, sizes: bool = True) -> str:
-    """The answer's plan in a line: 1,000 steps of Gaussian noise (sigma 1.1), each record in ..."""
-    from dpacct.plan.words import phrase
-
-    return "" if answer.tree is None else phrase(answer.tree, sizes=sizes)
 
 
 def target(epsilon: Fraction, delta: Fraction) -> str:
@@ -293,8 +246,8 @@ def noted(notes: Sequence[str]) -> list[str]:
 
 def detail_lines(answer: Answer) -> list[str]:
     """The number in full, and below it everything that is known about it, one item to a line."""
-    meaning = f"adjacency {answer.adjacency}; unit {answer.unit}"
     lines = [f"{answer.quantity} {bounded(answer)}"]
+    meaning = f"adjacency {answer.adjacency}; unit {answer.unit}"
     lines += [f"  {grade(answer)}; method {answer.method}; {meaning}"]
     lines += [f"  {ends}"] if (ends := bracket(answer)) else []
     if answer.tree is not None:
@@ -302,7 +255,4 @@ def detail_lines(answer: Answer) -> list[str]:
         lines.append(f"  plan: {plan if len(plan) <= 300 else f'{plan[:296]} ...'}")
     lines += [f"  basis: {source}" for source in answer.basis]
     lines += [f"  assumes: {assumption}" for assumption in answer.assumptions]
-    lines += [
-        f"  {other.method}: {bounded(other)}, {grade(other)}" for other in answer.alternatives
-    ]
-    return lines
+    return lines + [f"  {e.method}: {bounded(e)}, {grade(e)}" for e in answer.alternatives]

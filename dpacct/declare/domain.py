@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
+from numbers import Integral
 from typing import ClassVar, Generic, Literal, TypeAlias, TypeVar
 
-from dpacct.declare.number import NotANumber, exact, fits, number, shown, text
+from dpacct.declare.number import NotANumber, fits, number, rounded, shown, text
 from dpacct.errors import DpacctError, InvalidArgument
 
 T_co = TypeVar("T_co", covariant=True)
@@ -19,12 +19,7 @@ Endpoint: TypeAlias = int | float | Fraction | str
 class Domain(Generic[T_co]):
     """Base: `check` gives the value, or raises a sentence with `words`, what is accepted."""
 
-    _words: str
-
-    @property
-    def words(self) -> str:
-        """The accepted values in words: "a number above 0"."""
-        return self._words
+    words: str
 
     def check(self, name: str, value: object) -> T_co:
         """The value, made exact; `name` is what the reader calls it: rate, --rate.
@@ -34,48 +29,20 @@ class Domain(Generic[T_co]):
         raise self.refusal(name, value)
 
     def refusal(
-        self,
-        name: str,
-        value: object,
-        clause: str = "",
-        *,
-        error: type[DpacctError] = InvalidArgument,
+        self, name: str, value: object, why: str = "", error: type[DpacctError] = InvalidArgument
     ) -> DpacctError:
-        """The one sentence of a bad value."""
-        end = f", {clause}" if clause else ""
-        return error(f"{name} must be {self.words}, got {shown(value)}{end}", argument=name)
-
-    def __repr__(self) -> str:
-        return f"<{self.words}>"
-
-
-def _end(value: Endpoint) -> Fraction | float:
-    """An endpoint as written, made exact; the infinities stay floats."""
-    if value in (math.inf, -math.inf):
-        return float(value)
-    result = exact(value)
-    if result is None:
-        raise InvalidArgument(f"an endpoint must be a number, got {shown(value)}")
-    return result
-
-
-def _written(end: Fraction | float) -> str:
-    """An end in a sentence: large powers of ten as 1e15."""
-    written = text(end) if isinstance(end, Fraction) else str(end)
-    digits = written.lstrip("-")
-    if len(digits) > 6 and digits == "1".ljust(len(digits), "0"):
-        return f"{'-' if end < 0 else ''}1e{len(digits) - 1}"
-    return written
+        """The one sentence of a bad value, which `why` ends."""
+        return error(f"{name} must be {self.words}, got {shown(value)}{why}", argument=name)
 
 
 class _Interval(Domain[T_co]):
     """Base of `Real` and `Integer`: two ends, and whether each belongs to the domain.
 
-    `typical` is where values usually lie; `as_float=False` also admits what a double can't hold (1e-400);
-    `above` ends the refusal of a number that is too large.
+    `typical` is where values usually lie; `as_float=False` also admits what a double can't hold (1e-400).
     """
 
-    noun: ClassVar[str]
+    noun: ClassVar[str] = "a number"
+    whole: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -85,35 +52,26 @@ class _Interval(Domain[T_co]):
         *,
         typical: tuple[float, float] | None = None,
         as_float: bool = True,
-        above: str = "",
     ) -> None:
-        self.lower, self.upper = _end(lower), _end(upper)
-        self.typical, self.as_float, self.above = typical, as_float, above
-        self.closed_left, self.closed_right = (
-            closed in ("left", "both"),
-            closed in ("right", "both"),
-        )
-        low, high = _written(self.lower), _written(self.upper)
-        above_low = f"{'of at least' if self.closed_left else 'above'} {low}"
-        below_high = f"{'at most' if self.closed_right else 'below'} {high}"
-        if self.lower == -math.inf or self.upper == math.inf:
-            ends = (
-                above_low if self.lower > -math.inf else below_high if self.upper < math.inf else ""
-            )
-        elif closed in ("both", "neither"):
-            ends = f"{'from' if closed == 'both' else 'strictly between'} {low} "
-            ends += f"{'to' if closed == 'both' else 'and'} {high}"
-        else:
-            ends = f"{above_low} and {below_high}"
-        self._words = f"{self.noun} {ends}".rstrip()
+        self.lower: Fraction | float = -math.inf if lower == -math.inf else number(lower)
+        self.upper: Fraction | float = math.inf if upper == math.inf else number(upper)
+        self.closed_left = lower != -math.inf if self.whole else closed in ("left", "both")
+        self.closed_right = upper != math.inf if self.whole else closed in ("right", "both")
+        self.typical, self.as_float = typical, as_float
+        low, high = (rounded(end, "nearest", 17, largest=6) for end in (self.lower, self.upper))
+        above = f"{'of at least' if self.closed_left else 'above'} {low}" if low != "-inf" else ""
+        below = f"{'at most' if self.closed_right else 'below'} {high}" if high != "inf" else ""
+        ends = " and ".join(filter(None, (above, below)))
+        if above and below and self.closed_left == self.closed_right:
+            inside = f"strictly between {low} and {high}"
+            ends = f"from {low} to {high}" if self.closed_left else inside
+        self.words = f"{self.noun} {ends}".rstrip()
 
     def __str__(self) -> str:
         """The interval in mathematical notation: "(0, 1]"."""
-        left, right = ("[" if self.closed_left else "("), ("]" if self.closed_right else ")")
-        low, high = (
-            text(e) if isinstance(e, Fraction) else str(e) for e in (self.lower, self.upper)
-        )
-        return f"{left}{low}, {high}{right}"
+        left, right = "["[: self.closed_left] or "(", "]"[: self.closed_right] or ")"
+        ends = [text(e) if isinstance(e, Fraction) else str(e) for e in (self.lower, self.upper)]
+        return f"{left}{', '.join(ends)}{right}"
 
     def contains(self, value: Fraction | int) -> bool:
         """Return whether the exact number lies between the ends."""
@@ -125,12 +83,14 @@ class _Interval(Domain[T_co]):
         try:
             result = number(value)
         except NotANumber as wrong:
-            raise self.refusal(name, value, str(wrong)) from None
+            raise self.refusal(name, value, f", {wrong}".rstrip(", ")) from None
+        if self.whole and (result.denominator != 1 or not isinstance(value, str | Integral)):
+            raise self.refusal(name, value)
         if not self.contains(result):
-            raise self.refusal(name, value, self.above if result > self.upper else "", error=error)
+            raise self.refusal(name, value, error=error)
         if self.as_float and not fits(result):
-            limits = "which floating point (2.3e-308 to 1.8e308) cannot hold"
-            raise self.refusal(name, value, limits, error=error)
+            limits = ", which floating point (2.3e-308 to 1.8e308) cannot hold"
+            raise self.refusal(name, value, limits, error)
         return result
 
 
@@ -145,82 +105,42 @@ class Real(_Interval[Fraction]):
     dpacct.errors.InvalidArgument: rate must be a number above 0 and at most 1, got 0
     """
 
-    noun = "a number"
-
     def check(
         self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument
     ) -> Fraction:
-        """`value` made exact, if it lies in the domain.
-
-        Raises `InvalidArgument` for what is not a finite real number, `error` for one out of range.
-        """
+        """The number, made exact; raises `InvalidArgument`, or `error` for one out of range."""
         return self._read(name, value, error)
 
 
 class Integer(_Interval[int]):
-    """A range of whole numbers, finite ends included. Floats are refused, even whole ones.
+    """A range of whole numbers, finite ends included; floats are refused, even whole ones."""
 
-    >>> Integer(1, 10**15).check("steps", 2.5)
-    Traceback (most recent call last):
-    dpacct.errors.InvalidArgument: steps must be a whole number from 1 to 1e15, got 2.5
-    """
-
-    noun = "a whole number"
-
-    def __init__(
-        self,
-        lower: Endpoint = -math.inf,
-        upper: Endpoint = math.inf,
-        closed: Closed | None = None,
-        *,
-        typical: tuple[float, float] | None = None,
-    ) -> None:
-        usual: tuple[Closed, ...] = ("neither", "left", "right", "both")  # the finite ends
-        closed = closed or usual[(lower != -math.inf) + 2 * (upper != math.inf)]
-        super().__init__(lower, upper, closed, typical=typical)
-        # a quick check for plain integers, of which every trial of a search has many
-        plain = closed == "both" and isinstance(upper, int) and isinstance(lower, int)
-        self._surely = range(int(lower), min(int(upper), 10**15) + 1) if plain else range(0)
+    noun, whole = "a whole number", True
 
     def check(self, name: str, value: object, *, error: type[DpacctError] = InvalidArgument) -> int:
-        """`value` as an int: from an int, a NumPy integer, or text such as "1000" or "1e6".
-
-        Raises `InvalidArgument` for what is not whole, `error` for a whole number out of range.
-        """
-        if type(value) is int and value in self._surely:
-            return value
-        try:
-            whole = number(value).denominator == 1 and isinstance(value, str | numbers.Integral)
-        except NotANumber:
-            whole = True  # `_read` says why it is none
-        if not whole:
-            raise self.refusal(name, value)
+        """The whole number, also of text such as "1e6"; raises as `Real.check`."""
+        if type(value) is int and value < 10**15 and self.contains(value):
+            return value  # of which every trial of a search has many
         return int(self._read(name, value, error))
 
 
 class Word(Domain[str]):
-    """One of a few words.
-
-    >>> Word("exact", "rdp").check("method", "moments")
-    Traceback (most recent call last):
-    dpacct.errors.InvalidArgument: method must be one of exact or rdp, got 'moments'; did you mean rdp?
-    """
+    """One of a few words."""
 
     def __init__(self, *choices: str) -> None:
         self.choices = choices
 
     @property
-    def words(self) -> str:
+    def words(self) -> str:  # type: ignore[override]
         """The choices in words: "one of poisson, uniform or none"."""
         return f"one of {one_of(self.choices)}"
 
     def check(self, name: str, value: object) -> str:
         """The word itself; raises `InvalidArgument`, which suggests the nearest."""
-        if isinstance(value, str) and str(value) in self.choices:
+        if isinstance(value, str) and value in self.choices:
             return str(value)
-        hint = did_you_mean(str(value), self.choices)
-        message = f"{name} must be {self.words}, got {str(value)[:40]!r}{hint}"
-        raise InvalidArgument(message, argument=name)
+        typed = str(value)[:40]
+        raise self.refusal(name, typed, did_you_mean(typed, self.choices))
 
 
 class Text(Domain[str]):
@@ -230,68 +150,59 @@ class Text(Domain[str]):
 
     def check(self, name: str, value: object) -> str:
         """The text itself; raises `InvalidArgument` for anything else."""
-        if not isinstance(value, str):
-            raise self.refusal(name, value)
-        return value
+        if isinstance(value, str):
+            return value
+        raise self.refusal(name, value)
 
 
 # --- words of sentences
 
 
-def one_of(words: Iterable[str]) -> str:
+def one_of(words: Iterable[str], last: str = "or") -> str:
     """`a, b or c`."""
-    *rest, last = words
-    return f"{', '.join(rest)} or {last}" if rest else last
+    *rest, end = words
+    return f"{', '.join(rest)} {last} {end}" if rest else end
 
 
-_OTHERS = {
-    "rate": "q p sampling_rate sampling_probability subsampling_rate",
-    "steps": "t iterations compositions num_steps num_rounds",
-    "adjacency": "relation neighbouring neighboring",
-    "sigma": "std noise_std",
-    "noise_multiplier": "noise z",
-    "clip": "max_grad_norm clipping",
-    "dataset_size": "n records clients",
-    "client_rate": "per_round",
-    "b": "scale",
-    "epsilon": "eps target_epsilon",
-    "delta": "target_delta",
-    "add-remove": "add remove",
-    "replace-one": "substitute swap replace",
-    "uniform": "fixed without-replacement",
-    "poisson": "bernoulli",
-    "exact": "prv pld",
-    "rdp": "moments",
-    "clt": "gdp",
-    "bracket": "lattice",
-    "gaussian": "normal",
-    "tradeoff": "trade-off",
-}
-SYNONYMS = {word: ours for ours, words in _OTHERS.items() for word in words.split()}
+_OTHERS = """
+rate: q p sampling-rate sampling-probability subsampling-rate
+steps: t iterations compositions num-steps num-rounds
+adjacency: relation neighbouring neighboring
+sigma: std noise-std
+noise-multiplier: noise z
+clip: max-grad-norm clipping
+dataset-size: n records clients
+client-rate: per-round
+b: scale
+epsilon: eps target-epsilon
+delta: target-delta
+add-remove: add remove
+replace-one: substitute swap replace
+uniform: fixed without-replacement
+poisson: bernoulli
+exact: prv pld
+rdp: moments
+clt: gdp
+bracket: lattice
+gaussian: normal
+tradeoff: trade-off
+"""
+SYNONYMS = {o: w[0][:-1] for w in map(str.split, _OTHERS.strip().splitlines()) for o in w[1:]}
 """Words of other tools, each with ours."""
 
 
-def closest(word: str, choices: Iterable[str], also: Mapping[str, str] = SYNONYMS) -> str | None:
-    """The choice that a misspelt word most likely stands for; `also` are other tools' words for it.
+def did_you_mean(word: str, choices: Iterable[str], also: Mapping[str, str] = SYNONYMS) -> str:
+    """A clause for the end of a sentence, "; did you mean --delta?", or nothing.
 
-    >>> closest("--detla", ["--delta", "--eps"]), closest("std", ["sigma", "clip"])
-    ('--delta', 'sigma')
+    `also` are other tools' words for the choices.
     """
-    lowered = word.lower().replace("_", "-")
-    dashed = {choice.replace("_", "-"): choice for choice in choices}
-    meant = {other.replace("_", "-"): ours.replace("_", "-") for other, ours in also.items()}
-    near = dashed.get(lowered) or dashed.get(meant.get(lowered, ""))
+    lowered, dashed = word.lower().replace("_", "-"), {c.replace("_", "-"): c for c in choices}
+    near = dashed.get(lowered) or dashed.get(also.get(lowered, ""))
     if near is None:
-        from difflib import get_close_matches
+        from difflib import get_close_matches  # which only a misspelt word costs
 
         cutoff = 0.7 if len(lowered) > 4 else 0.6  # one wrong letter of three is a near miss, too
         near = dashed.get(next(iter(get_close_matches(lowered, dashed, 1, cutoff)), ""))
-    return near
-
-
-def did_you_mean(word: str, choices: Iterable[str], also: Mapping[str, str] = SYNONYMS) -> str:
-    """A clause for the end of a sentence, "; did you mean --delta?", or nothing."""
-    near = closest(word, choices, also)
     return f"; did you mean {near}?" if near else ""
 
 
@@ -315,3 +226,9 @@ TARGET_EPSILON = Real(0, 10**15, "both", typical=(0, 20))
 """The epsilon that a parameter is sought for: beyond, floats do not tell a noise that meets it from none."""
 ORDER = Real(1, math.inf, typical=(1.1, 64))
 """A Renyi order."""
+EFFORT = 0.3
+"""Seconds of CPU, estimated and never measured, that a proof may cost before auto takes another way."""
+DIGITS = 12
+"""Digits of a proof, unless more are asked for: a relative width of 1e-12."""
+PROOF_DIGITS = Integer(3, 300)
+"""Digits that a proof may be asked for."""

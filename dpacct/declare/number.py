@@ -1,7 +1,7 @@
 """Numbers as they are typed, in Python, options and files, and as a reader takes them.
 
 A number is kept as the exact fraction of what was typed: `0.1` is one tenth, not the double nearest
-to it. Text may also be `256/60000`, `1 %` or `1000^-1.1`; sizes are checked before anything is computed.
+to it. Text may also be `256/60000`, `1 %` or `1000^-1.1`.
 """
 
 from __future__ import annotations
@@ -11,21 +11,18 @@ import numbers
 import re
 import sys
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, DecimalException
+from decimal import Inexact as _Inexact
 from fractions import Fraction
 from typing import Literal, TypeAlias
 
 Number: TypeAlias = int | float | Fraction | Decimal | str
 """A number as the user may type it; NumPy scalars are accepted too."""
 
-DIGITS = 50
-"""Digits to which an irrational power is held."""
-_MAX_DIGITS = 4000
-"""Digits of a numerator or denominator at most: "1e999999999" must not fill the memory."""
-_MAX_BITS = 13_288  # as many
-_PLAIN = re.compile(r"[+-]?[\d._]+(?:[eE]([+-]?\d+))?", re.ASCII)
-_NOT_FINITE = {"nan", "inf", "infinity", "oo", "∞"}
+_MOST = 4000  # digits of a numerator or denominator: "1e999999999" must not fill the memory
+_PLAIN = re.compile(r"[+-]?[\d._]+([eE][+-]?0*\d{1,4})?", re.ASCII)
 _HINT = "which is not a number such as 1e-5, 256/60000, 1 % or 1000^-1.1"
 _TOO_LARGE = "which is too large or too small to evaluate"
+_WIDE = Context(prec=70, Emax=10**6, Emin=-(10**6))
 
 
 class NotANumber(ValueError):
@@ -44,7 +41,13 @@ def number(value: object) -> Fraction:
     0.0005011872336272723
     """
     if isinstance(value, str):
-        return _of_text(value.strip())
+        text = value.strip()
+        body = text.removesuffix("%")
+        over, slash, under = body.partition("/")
+        result, divisor = _term(over.strip()), _term(under.strip()) if slash else Fraction(1)
+        if not divisor:
+            raise NotANumber("which divides by zero")
+        return _sized(result / divisor / (1 if body == text else 100))
     if type(value) is int:  # the abstract classes below are slow to ask
         return _sized(Fraction(value))
     if isinstance(value, float):
@@ -57,25 +60,11 @@ def number(value: object) -> Fraction:
 
 
 def exact(value: object) -> Fraction | None:
-    """The exact number as by `number`; None if it is not a number.
-
-    >>> exact(0.1), exact("1e-3"), exact(float("nan")), exact(True)
-    (Fraction(1, 10), Fraction(1, 1000), None, None)
-    """
+    """The exact number as by `number`; None if it is not a number."""
     try:
         return number(value)
     except NotANumber:
         return None
-
-
-def _of_text(text: str) -> Fraction:
-    if text.endswith("%"):
-        return _of_text(text[:-1].strip()) / 100
-    over, slash, under = text.partition("/")
-    result = _term(over.strip())
-    if slash and not (divisor := _term(under.strip())):
-        raise NotANumber("which divides by zero")
-    return _sized(result / divisor) if slash else result
 
 
 def _term(text: str) -> Fraction:
@@ -83,52 +72,45 @@ def _term(text: str) -> Fraction:
     base, power, exponent = text.replace("**", "^").partition("^")
     if not power:
         return _plain(text)
-    sign, size = (-1, base[1:]) if base.startswith("-") else (1, base)
-    return sign * _power(_plain(size.strip()), _plain(exponent.strip()))
+    size = _power(_plain(base.strip().removeprefix("-")), _plain(exponent.strip()))
+    return -size if base.startswith("-") else size
 
 
 def _plain(text: str) -> Fraction:
     """A plain number, whose length is known before it is made."""
-    match = _PLAIN.fullmatch(text)
-    if match is None:
-        finite = text.lstrip("+-").lower() not in _NOT_FINITE
-        hint = _HINT if text else "which is empty"
-        raise NotANumber(hint if finite else "which is not a finite real number")
-    if len(text) > _MAX_DIGITS or len((match[1] or "").lstrip("+-0")) > 4:
+    if text.lstrip("+-").lower() in ("nan", "inf", "infinity", "oo", "∞"):
+        raise NotANumber("which is not a finite real number")
+    if len(text) > _MOST or re.fullmatch(r"[+-]?[\d.]+[eE][+-]?0*[1-9]\d{4,}", text, re.ASCII):
         raise NotANumber(_TOO_LARGE)
     try:
-        return _sized(Fraction(text))
-    except ValueError:
-        raise NotANumber(_HINT) from None
+        if _PLAIN.fullmatch(text):
+            return _sized(Fraction(text))
+    except ValueError as error:
+        raise NotANumber(_HINT) from error
+    raise NotANumber(_HINT if text else "which is empty")
 
 
 def _sized(value: Fraction) -> Fraction:
-    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _MAX_BITS:
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > _MOST * 3.322:
         raise NotANumber(_TOO_LARGE)
     return value
 
 
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
     """Exact where that is short; else to 50 digits. Its size is judged by logarithms first."""
-    if base <= 0 and (exponent < 0 or exponent.denominator != 1):
-        raise NotANumber("which divides by zero or takes a root of a negative number")
+    if not base and exponent < 0:
+        raise NotANumber("which divides by zero")
     bits = max(base.numerator.bit_length(), base.denominator.bit_length())
-    if exponent.denominator == 1 and abs(exponent) * bits <= _MAX_BITS:
+    if exponent.denominator == 1 and abs(exponent) * bits <= _MOST * 3.322:
         return Fraction(base**exponent.numerator)
-    if not base:
-        return base
-    decades = math.log10(base.numerator) - math.log10(base.denominator)
-    if abs(exponent) > 10**18 or abs(float(exponent) * decades) > _MAX_DIGITS - 4 * DIGITS:
-        raise NotANumber(_TOO_LARGE)
-    # Not exact from here on: irrational, or a rational of many thousand digits.
-    context = Context(prec=DIGITS + 20, Emax=10**6, Emin=-(10**6))
-    try:
-        root = context.power(
-            *(context.divide(*map(Decimal, each.as_integer_ratio())) for each in (base, exponent))
-        )
+    try:  # not exact from here on: irrational, or a rational of many thousand digits
+        top, bottom = (_WIDE.divide(*map(Decimal, x.as_integer_ratio())) for x in (base, exponent))
+        root = _WIDE.power(top, bottom)
     except DecimalException:
         raise NotANumber(_TOO_LARGE) from None
-    return Fraction(Context(prec=DIGITS).plus(root))
+    if root and abs(root.adjusted()) > _MOST - 200:
+        raise NotANumber(_TOO_LARGE)
+    return Fraction(Context(prec=50).plus(root))
 
 
 # --- writing numbers
@@ -140,28 +122,15 @@ def text(value: Fraction | int) -> str:
     >>> [text(Fraction(*ratio)) for ratio in ((11, 10), (1, 10**300), (1, 3), (1000, 1))]
     ['1.1', '1e-300', '1/3', '1000']
     """
-    odd = value.denominator
-    twos = fives = 0
-    while odd % 5 == 0:
-        odd, fives = odd // 5, fives + 1
-    while odd % 2 == 0:
-        odd, twos = odd // 2, twos + 1
-    places = max(twos, fives)
-    scaled = abs(value.numerator) * 10**places // value.denominator
-    if odd != 1 or scaled.bit_length() > 14_000:  # the latter: too long for int-to-text
+    short = Context(prec=60, Emax=10**6, Emin=-(10**6), traps=[_Inexact])
+    try:
+        decimal = short.divide(Decimal(value.numerator), Decimal(value.denominator))
+    except _Inexact:
         return str(value)
-    digits = str(scaled)
-    significant = digits.rstrip("0") or "0"
-    if len(significant) > 60:
-        return str(value)
-    sign = "-" if value < 0 else ""
-    exponent = len(digits) - 1 - places  # of the leading digit
-    if value == 0 or -5 <= exponent <= 15:
-        digits = digits.rjust(places + 1, "0")
-        cut = len(digits) - places
-        return sign + f"{digits[:cut]}.{digits[cut:]}".rstrip("0").rstrip(".")
-    tail = f".{significant[1:]}" if len(significant) > 1 else ""
-    return f"{sign}{significant[0]}{tail}e{exponent}"
+    decimal, exponent = decimal.normalize(short), decimal.adjusted()
+    if -5 <= exponent <= 15:
+        return f"{decimal:f}"
+    return f"{decimal.scaleb(-exponent, short):f}e{exponent}"
 
 
 def literal(value: Fraction | int) -> str:
@@ -171,11 +140,9 @@ def literal(value: Fraction | int) -> str:
     ('1.1', "'1/3'")
     """
     written = text(value)
-    try:
-        same = Fraction(repr(float(written))) == value
-    except (ValueError, OverflowError):
-        same = False
-    return written if same else repr(written)
+    if fits(Fraction(value)) and Fraction(repr(float(value))) == value:
+        return written
+    return repr(written)
 
 
 def shown(value: object, limit: int = 60) -> str:
@@ -187,13 +154,12 @@ def shown(value: object, limit: int = 60) -> str:
     ('0.5', "'half'", 'None')
     """
     try:
-        plain = isinstance(value, numbers.Number)
-        plain = plain or (isinstance(value, str) and bool(_PLAIN.fullmatch(value)))
-        result = str(value) if plain else repr(value)
+        plain = isinstance(value, str) and bool(_PLAIN.fullmatch(value))
+        written = str(value) if plain or isinstance(value, numbers.Number) else repr(value)
     except Exception:  # a value whose repr fails must not hide the message it belongs to
-        result = f"a {type(value).__name__}"
-    result = " ".join(result.split())
-    return result if len(result) <= limit else result[: limit - 3] + "..."
+        written = f"a {type(value).__name__}"
+    written = " ".join(written.split())
+    return written if len(written) <= limit else written[: limit - 3] + "..."
 
 
 # --- as floats
@@ -213,10 +179,9 @@ def ln(value: Fraction) -> float:
 def fits(value: Fraction) -> bool:
     """Return whether a double holds the value without overflow, and without losing digits to underflow."""
     try:
-        size = abs(float(value))
+        return value == 0 or abs(float(value)) >= sys.float_info.min
     except OverflowError:
         return False
-    return value == 0 or size >= sys.float_info.min
 
 
 # --- as a reader takes them: few digits, rounded to the side on which they stay true
@@ -236,30 +201,24 @@ def rounded(
     >>> rounded(12345.6, "up", 4), rounded(12345.6, "up", 4, largest=4)
     ('12346', '1.235e4')
     """
-    if isinstance(value, Fraction):
-        quotient = (Decimal(value.numerator), Decimal(value.denominator))
-    else:
-        # repr says which decimal number a float stands for: 0.1 is one tenth.
-        quotient = (Decimal(repr(float(value))), Decimal(1))
-    if not quotient[0].is_finite():
-        return str(quotient[0]).lower().replace("infinity", "inf")
-    before_point = Context(prec=40).divide(*quotient).adjusted() + 1
+    if not math.isfinite(value):
+        return str(float(value))
+    # repr says which decimal number a float stands for: 0.1 is one tenth.
+    kept = value if isinstance(value, Fraction) else Fraction(repr(float(value)))
+    top, bottom = Decimal(kept.numerator), Decimal(kept.denominator)
+    before_point = Context(prec=40).divide(top, bottom).adjusted() + 1
     if before_point <= largest:
         digits = max(digits, before_point)
-    short = Context(prec=digits, rounding=_MODES[direction]).divide(*quotient)
-    short = short.normalize(Context(prec=digits))
-    exponent = short.adjusted()
-    if short == 0 or -4 <= exponent < largest:
-        return f"{short:f}"
-    return f"{short.scaleb(-exponent).normalize(Context(prec=digits)):f}e{exponent}"
+    context = Context(prec=digits, rounding=_MODES[direction])
+    few = context.divide(top, bottom).normalize(context)
+    exponent = few.adjusted()
+    if few == 0 or -4 <= exponent < largest:
+        return f"{few:f}"
+    return f"{few.scaleb(-exponent).normalize(context):f}e{exponent}"
 
 
 def up(value: float | Fraction, digits: int = 4) -> str:
-    """An upper bound in few digits, rounded up, so that what is said holds too.
-
-    >>> up(1.51536), up(Fraction(1, 3000), 3), up(3e-7), up(12345.6), up(0.0)
-    ('1.516', '0.000334', '3e-7', '12346', '0')
-    """
+    """An upper bound in few digits, rounded up, so that what is said holds too."""
     return rounded(value, "up", digits)
 
 
@@ -269,11 +228,7 @@ def down(value: float | Fraction, digits: int = 4) -> str:
 
 
 def near(value: float | Fraction, digits: int = 4) -> str:
-    """A number that bounds nothing, or that was typed.
-
-    >>> near(1e-5), near(0.012345), near(10000.0), near(1e6)
-    ('1e-5', '0.01234', '10000', '1000000')
-    """
+    """A number that bounds nothing, or that was typed."""
     return rounded(value, "nearest", digits)
 
 
@@ -305,12 +260,6 @@ def power_of_ten(log_value: float, direction: Direction = "nearest", digits: int
     exponent, fraction = divmod(log_value / math.log(10), 1)
     # the logarithm and its quotient are rounded: some units in the last place of the exponent
     slack = 4 * math.ulp(log_value) * {"up": 1, "down": -1, "nearest": 0}[direction]
-    digit, _, rest = rounded(10**fraction * math.exp(slack), direction, digits).partition(".")
-    carried = len(digit) - 1  # 1 where the mantissa rounds up to ten
-    shown = f"{digit[0]}.{digit[1:]}{rest}".rstrip("0").rstrip(".")
-    return f"{shown}e{int(exponent) + carried}"
-
-
-def listed(parts: list[str]) -> str:
-    """`a, b and c`."""
-    return " and ".join([*filter(None, [", ".join(parts[:-1])]), *parts[-1:]])
+    mantissa = Decimal(rounded(10**fraction * math.exp(slack), direction, digits))
+    carried = mantissa.adjusted()  # 1 where the mantissa rounds up to ten
+    return f"{mantissa.scaleb(-carried).normalize():f}e{int(exponent) + carried}"

@@ -6,7 +6,7 @@ checks, `repr`, equality, the JSON fields, and what other readers need to know o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import (
     TYPE_CHECKING,
@@ -23,9 +23,6 @@ from typing import (
 from dpacct.declare.domain import Domain, did_you_mean, one_of
 from dpacct.declare.number import Number, literal, text
 from dpacct.errors import DpacctError, InvalidArgument
-
-if TYPE_CHECKING:
-    import inspect
 
 T = TypeVar("T")
 Call: TypeAlias = Callable[[str], str]
@@ -53,8 +50,6 @@ class Parameter(Generic[T]):
     kw_only: False for the one that may be given by position.
     """
 
-    __slots__ = ("alias", "attribute", "default", "domain", "kw_only", "means", "name", "symbol")
-
     def __init__(
         self,
         domain: Domain[T],
@@ -66,15 +61,10 @@ class Parameter(Generic[T]):
         kw_only: bool = True,
     ) -> None:
         self.domain, self.means, self.symbol, self.default = domain, means, symbol, default
-        self.alias, self.kw_only, self.attribute, self.name = alias, kw_only, "", alias
+        self.name, self.kw_only, self.required = alias, kw_only, default is ...
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.attribute, self.name = name, self.alias or name
-
-    @property
-    def required(self) -> bool:
-        """Return whether there is no default."""
-        return self.default is ...
+        self.attribute, self.name = name, self.name or name
 
     def check(self, name: str, value: object) -> T:
         """The value, made exact, if it lies in the domain."""
@@ -90,28 +80,26 @@ class Parameter(Generic[T]):
             return self
         raise AttributeError(f"{owner.__name__} has no value of {self.attribute} yet")
 
-    if TYPE_CHECKING:
-        # Only so that a type checker knows what a constructor accepts; at run time it would turn every
-        # reading of an attribute into a call.
-        def __set__(self, record: Any, value: Number | None) -> None:
-            raise AttributeError(self.name)
+    if TYPE_CHECKING:  # what a constructor accepts; at run time it would slow down every reading
+
+        def __set__(self, record: Any, value: Number | None) -> None: ...
 
 
 class _Signature:
     """A class's constructor as `help` and editors show it, made where somebody looks."""
 
-    def __get__(self, record: object, owner: type[Record]) -> inspect.Signature:
-        if record is not None or not owner.parameters:
-            raise AttributeError("__signature__")
-        from inspect import Parameter as Argument
-        from inspect import Signature
+    def __get__(self, record: object, owner: type[Record]) -> Any:
+        import inspect
 
-        made = []
-        for name, each in owner.parameters.items():
-            kind = Argument.KEYWORD_ONLY if each.kw_only else Argument.POSITIONAL_OR_KEYWORD
-            default = Argument.empty if each.required else each.default
-            made.append(Argument(name, kind, default=default))
-        return Signature(made)
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        defaults = {
+            n: {} if p.required else {"default": p.default} for n, p in owner.parameters.items()
+        }
+        made = [
+            inspect.Parameter(n, kinds[p.kw_only], **defaults[n])
+            for n, p in owner.parameters.items()
+        ]
+        return inspect.Signature(made)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(Parameter,))
@@ -119,28 +107,30 @@ class Record:
     """Base of all that is declared: checked, exact, and never changed.
 
     `ways` are different sets of parameters that say the same, of which one is to be given: its first
-    parameter, and perhaps the others. What has no default must be given. None is as good as nothing:
-    the default holds.
+    parameter, and perhaps the others. What has no default must be given; None is as good as nothing.
     """
 
     parameters: ClassVar[Mapping[str, Parameter[Any]]] = {}
     """All parameters in order, by the names that users type."""
     ways: ClassVar[tuple[tuple[str, ...], ...]] = ()
     needing: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """Parameters of which one needs the other."""
+    """Pairs of parameters that go together."""
     label: ClassVar[str] = ""
     """The words for it in a sentence: Gaussian noise."""
-    _go_together: ClassVar[set[frozenset[str]]]
     __signature__: ClassVar[Any] = _Signature()
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         listed = [value for value in vars(cls).values() if isinstance(value, Parameter)]
         cls.parameters = {**cls.parameters, **{each.name: each for each in listed}}
-        cls._go_together = set()
 
     def __init__(self, *first: Any, **values: Any) -> None:
-        self._fill(self._placed(first, values) if first else values, str)
+        placed = [name for name, each in self.parameters.items() if not each.kw_only][: len(first)]
+        if len(placed) < len(first) or values.keys() & {*placed}:
+            takes = one_of(placed, "and") if placed else "nothing"
+            message = f"{type(self).__name__} takes {takes} by position, and the others by name"
+            raise InvalidArgument(message, argument=next(iter(self.parameters), None))
+        self._fill({**dict(zip(placed, first, strict=True)), **values}, str)
 
     @classmethod
     def read(cls, values: Mapping[str, Any], call: Call) -> Self:
@@ -150,19 +140,43 @@ class Record:
         return made
 
     def _fill(self, values: Mapping[str, Any], call: Call) -> None:
-        given = frozenset([name for name, value in values.items() if value is not None])
-        if given not in self._go_together:
-            self._check_combination(given, values, call)
-            self._go_together.add(given)
+        """Keep the values, made exact; raises `InvalidArgument` for those that are not accepted."""
+        if unknown := [name for name in values if name not in self.parameters]:
+            message = f"{type(self).__name__} takes no parameter {unknown[0]}"
+            message += did_you_mean(unknown[0], self.parameters)
+            raise InvalidArgument(message, argument=call(unknown[0]))
         for name, each in self.parameters.items():
             value = values.get(name)
-            default = None if each.required else each.default
-            self.__dict__[each.attribute] = (
-                default if value is None else each.domain.check(call(name), value)
-            )
-        wrong = self._complaint()
-        if wrong is not None:
+            if value is not None:
+                self.__dict__[each.attribute] = each.domain.check(call(name), value)
+            elif each.required:
+                message = f"{call(name)} must be given: {each.means}"
+                raise Usage(message, argument=call(name))
+            else:
+                self.__dict__[each.attribute] = each.default
+        given = {name for name, value in values.items() if value is not None}
+        for one, other in (*self.needing, *(pair[::-1] for pair in self.needing)):
+            if one in given and other not in given:
+                message = f"{call(one)} needs {call(other)} ({self.parameters[other].means})"
+                raise Usage(message, argument=call(other))
+        if self.ways:
+            self._choose_way(given, call)
+        if (wrong := self._complaint()) is not None:
             raise wrong.named(call(wrong.argument or ""))
+
+    def _choose_way(self, given: set[str], call: Call) -> None:
+        """Refuse parameters of several ways, and those of none."""
+        stated = [n for n in self.parameters if n in given and any(n in way for way in self.ways)]
+        if any(way[0] in given and {*stated} <= {*way} for way in self.ways):
+            return
+        heads = {way[0]: f"{call(way[0])} ({self.parameters[way[0]].means})" for way in self.ways}
+        offers = [" with ".join([heads[way[0]], *map(call, way[1:])]) for way in self.ways]
+        message = f"give the {self.label or type(self).__name__} by {one_of(offers)}"
+        if not stated:
+            raise Usage(message, argument=call(self.ways[0][0]))
+        several = sum(name in heads for name in stated) > 1
+        message += f", got {one_of(map(call, stated), 'and')}"
+        raise Exclusive(message, argument=call(stated[0 if several else -1]))
 
     def _complaint(self) -> DpacctError | None:
         """Return an error if values that are each in range do not go together."""
@@ -171,50 +185,6 @@ class Record:
     def but(self, **changed: Any) -> Self:
         """A copy of the record with some values changed."""
         return type(self)(**{**self.settings, **changed})
-
-    def _placed(self, first: tuple[Any, ...], values: dict[str, Any]) -> dict[str, Any]:
-        """The values with those that were given by position."""
-        names = [name for name, parameter in self.parameters.items() if not parameter.kw_only]
-        if len(first) > len(names) or names[0] in values:
-            takes = f"takes {names[0]} by position" if names else "takes nothing by position"
-            message = f"{type(self).__name__} {takes}, and the others by name"
-            raise InvalidArgument(message, argument=next(iter(self.parameters), None))
-        return {**dict(zip(names, first, strict=False)), **values}
-
-    def _check_combination(self, given: frozenset[str], names: Iterable[str], call: Call) -> None:
-        """Refuse what is unknown, what is missing, and what does not go together."""
-        who, means = type(self).__name__, {n: each.means for n, each in self.parameters.items()}
-        for name in names:
-            if name not in means:
-                hint = did_you_mean(name, means)
-                raise InvalidArgument(f"{who} takes no parameter {name}{hint}", argument=call(name))
-        for name, each in self.parameters.items():
-            if each.required and name not in given:
-                message = f"{call(name)} must be given: {each.means}"
-                raise Usage(message, argument=call(name))
-        for one, other in (*self.needing, *(pair[::-1] for pair in self.needing)):
-            if one in given and other not in given:
-                message = f"{call(one)} needs {call(other)} ({means[other]})"
-                raise Usage(message, argument=call(other))
-        stated = [name for name in means if name in given and any(name in w for w in self.ways)]
-        fitting = [way for way in self.ways if {*stated} <= {*way}]
-        heads = [way[0] for way in self.ways]
-        if self.ways and not stated:
-            offer = one_of([f"{call(name)} ({means[name]})" for name in heads])
-            message = f"give the {self.label or who} by {offer}"
-            raise Usage(message, argument=call(heads[0]))
-        if self.ways and not fitting:
-            first, second = next(
-                (a, b) for a in stated for b in stated if not any({a, b} <= {*w} for w in self.ways)
-            )
-            culprit = second if first in heads and second not in heads else first
-            offer = one_of([" with ".join(map(call, way)) for way in self.ways])
-            message = f"{call(first)} and {call(second)} do not go together: give {offer}"
-            raise Exclusive(message, argument=call(culprit))
-        if self.ways and not any(way[0] in stated for way in fitting):
-            needed = fitting[0][0]
-            message = f"{call(stated[0])} needs {call(needed)} ({means[needed]})"
-            raise Usage(message, argument=call(needed))
 
     if not TYPE_CHECKING:  # for a type checker, `Parameter.__set__` says what a constructor accepts
 
@@ -227,8 +197,7 @@ class Record:
     @property
     def settings(self) -> dict[str, Any]:
         """The values that there are, by the names that users give them by."""
-        kept = self.__dict__
-        values = {name: kept[each.attribute] for name, each in self.parameters.items()}
+        values = {name: self.__dict__[each.attribute] for name, each in self.parameters.items()}
         return {name: value for name, value in values.items() if value is not None}
 
     def written(self) -> dict[str, Any]:
@@ -236,8 +205,7 @@ class Record:
         return {name: text(value) for name, value in self.settings.items()}
 
     def _values(self) -> tuple[Any, ...]:
-        kept = self.__dict__
-        return tuple([kept[parameter.attribute] for parameter in self.parameters.values()])
+        return tuple([self.__dict__[each.attribute] for each in self.parameters.values()])
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other) or not isinstance(other, Record):
@@ -248,10 +216,8 @@ class Record:
         return hash((type(self), *self._values()))
 
     def __repr__(self) -> str:
-        inside = ", ".join(f"{name}={_written(value)}" for name, value in self.settings.items())
-        return f"{type(self).__name__}({inside})"
-
-
-def _written(value: object) -> str:
-    """A value as a Python literal that reads back."""
-    return literal(value) if isinstance(value, Fraction | int) else repr(value)
+        exact = {
+            n: literal(v) if isinstance(v, Fraction | int) else repr(v)
+            for n, v in self.settings.items()
+        }
+        return f"{type(self).__name__}({', '.join(f'{n}={v}' for n, v in exact.items())})"

@@ -442,3 +442,7 @@ def read(fields: dict[str, Any]) -> BudgetRule:
             return kind.read(budget, fields)
     message = "rule must be adaptive, planned or none as its budget allows"
     raise LedgerDamaged(f"{message}, got {shown(name)}")
+
+
+MEANING = {kind.name: kind.meaning for kind in (Planned, Adaptive, Unlimited)}
+"""The rules in words."""

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dpacct.answer import Answer
 from dpacct.citations import BALLS
-from dpacct.declare.domain import DELTA, EPSILON
+from dpacct.declare.domain import DELTA, DIGITS, EPSILON, PROOF_DIGITS
 from dpacct.declare.number import Number, ln, shown, text
-from dpacct.declare.words import DIGITS, PROOF_DIGITS
 from dpacct.display import Displayed, Facts
 from dpacct.errors import InvalidArgument, NotCertified
 from dpacct.plan.composition import Composition

@@ -8,9 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar, overload
 
-from dpacct.declare.domain import STEPS, did_you_mean
+from dpacct.declare.domain import EFFORT, STEPS, did_you_mean
 from dpacct.declare.number import Number, shown
-from dpacct.declare.words import EFFORT
 from dpacct.display import card
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Unit

@@ -30,7 +30,7 @@ COMMANDS = (
     "--help",
     "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5",
     "noise --eps 2 --delta 1e-5 --quiet",
-    "curve --sigma 1 --points 5 --text",
+    "curve --sigma 1 --points 5",
     "report docs/examples/plan.toml --quiet",
     "theorems show dp_fedsam.theorem2",
     "ledger --help",

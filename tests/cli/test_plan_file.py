@@ -188,12 +188,12 @@ def test_the_page_shows_plans(block: str, tmp_path: Path) -> None:
 
 def test_the_page_lists_every_key() -> None:
     from dpacct.cli.plan_file import KEYS, kinds, uses
-    from dpacct.declare.words import Steps
+    from dpacct.plan.samplers.steps import Steps
 
     assert len(BLOCKS) == 2
     page = PAGE.read_text(encoding="utf-8")
     assert not [
         key
-        for key in (*KEYS, *kinds(), *uses(*kinds().values()), *Steps.parameters, "repeat", "inner")
+        for key in (*KEYS, *kinds(), *uses(kinds().values()), *Steps.parameters, "repeat", "inner")
         if f"`{key}`" not in page
     ]

@@ -80,10 +80,9 @@ def test_the_unit_of_several_records_is_a_user() -> None:
 
 
 def test_a_sampler_of_one_file_has_its_word_everywhere() -> None:
-    from dpacct.cli.plan_file import samplings
-    from dpacct.declare.words import SAMPLING
+    from dpacct.plan.samplers.steps import SAMPLING, Sampler
 
-    words = samplings()
+    words = Sampler.by_word
     assert set(words) | {"none"} == set(SAMPLING.choices)
     helped = "".join(line("eps --help").stdout.split())
     meant = [f"{word}: {sampler.means}".replace(" ", "") for word, sampler in words.items()]

@@ -39,7 +39,6 @@ ALGORITHM = "federated --clients 50 --client-rate .1 --rounds 20 --noise-multipl
         ("noise --target-epsilon 3", "--eps"),
         ("noise --max-grad-norm 3", "--clip"),
         ("curve --knd rdp", "--kind"),
-        ("eps --sigma 1 --delta .1 --adjacency replace_one", "replace-one"),
         ("eps --sigma 1 --delta .1 --adjacency substitute", "replace-one"),
         ("eps --sigma 1 --delta .1 --method pld", "exact"),
         ("eps --sigma 1 --delta .1 --sampling poison", "poisson"),
@@ -103,7 +102,7 @@ def test_completion_answers(words: str, expected: str) -> None:
         ("audit docs/examples/scores.csv --adjacency swap", "--adjacency must be add-remove,"),
         (
             "eps --sigma 1 --rate 0.1 --steps 9 --delta 1e-5 --sampling uniform --adjacency add-remove",
-            "--adjacency must be replace-one for uniform sampling, got add-remove",
+            "--adjacency must be replace-one, which its sampling needs, got add-remove",
         ),
     ],
 )

@@ -202,7 +202,7 @@ def test_nonsense_is_one_sentence(words: str, named: str) -> None:
         ("rounds = 3\n[[client]]\nb = 1\ndelta = 1e-5", "b"),
         ("rounds = 3\n[[client]]\nmechanism = 'laplace'\nsigma = 1\ndelta = 1e-5", "sigma"),
         ("rounds = 3\n[[client]]\nsigma = true\ndelta = 1e-5", "sigma"),
-        ("rounds = 3\n[[client]]\ndelta = 1e-5", "noise"),
+        ("rounds = 3\n[[client]]\ndelta = 1e-5", "sigma or epsilon must be given"),
         ("rounds = 3\nclient = 4", "client"),
         ("rounds = ", "TOML"),
         ("rounds = 3\nspeed = 9", "speed"),

@@ -68,7 +68,7 @@ NAMED_EXCEPTIONS = {
     ("dpacct.answer.calibration", "dpacct.plan.routes"),
     ("dpacct.answer.calibration", "dpacct.plan.search"),
     ("dpacct.answer.calibration", "dpacct.mechanisms.gaussian"),
-    ("dpacct.answer.calibration", "dpacct.plan.samplers.sampled"),
+    ("dpacct.answer.calibration", "dpacct.plan.samplers.steps"),
     ("dpacct.plan.node", "dpacct.plan.curve"),
     ("dpacct.plan.node", "dpacct.plan.parallel"),
     ("dpacct.plan.node", "dpacct.mechanisms"),

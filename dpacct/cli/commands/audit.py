@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import CommandLine, argument, command, declared, group, option
+from dpacct.cli.command import ADJACENCY, CommandLine, argument, command, group, option
 from dpacct.cli.output import ExitStatus, Result
 from dpacct.declare.number import exact, fits
-from dpacct.declare.words import Meaning
 from dpacct.display import aligned
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
         option("--share shares A", "share beyond a threshold, or to guess; several", multiple=True),
         option("--score NAME", "column with the scores", default="score"),
         option("--included NAME", "column with the coins", default="included"),
-        declared(Meaning.adjacency),
+        ADJACENCY,
     ),
     group(
         "Output",
@@ -66,7 +65,7 @@ def main(line: CommandLine) -> Result:
     if delta is None and plan is not None:
         delta = plan.delta
     columns = line.pick(("score", "included"))
-    scores, guesses = read_csv(line.get("path") or "", columns["score"], columns["included"])
+    scores, guesses = read_csv(line.get("path"), columns["score"], columns["included"])
     said: dict[str, Any] = line.pick(("confidence", "design", "thresholds", "adjacency"))
     numbers = [exact(part) for part in said["thresholds"].split(",")]
     found = [float(each) for each in numbers if each is not None and fits(each)]
@@ -76,7 +75,7 @@ def main(line: CommandLine) -> Result:
     result = audit(
         included=scores.included,
         delta="1e-5" if delta is None else delta,
-        shares=line.many("shares") or None,
+        shares=line.get("shares") or None,
         against=None if plan is None else plan.node,
         **said,
     )

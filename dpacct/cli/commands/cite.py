@@ -13,8 +13,6 @@ from dpacct.declare.record import Usage
 if TYPE_CHECKING:
     from dpacct.report.sources import CitedSource
 
-_SUFFIXES = (".toml", ".json")
-
 
 @command(
     "cite",
@@ -34,7 +32,7 @@ def main(line: CommandLine) -> Result:
     from dpacct.bibliography import bibtex, entry, itself
     from dpacct.report.sources import merged, works
 
-    sources = merged(source for word in line.many("words") for source in _sources(word))
+    sources = merged(source for word in line.get("words") for source in _sources(word))
     cited = sorted(works(sources), key=lambda work: work.key)
     # BibTeX skips what stands outside of entries, so what is known of a theorem can stand there.
     remarks = [f"% {source.status}" for source in sources if source.theorems]
@@ -46,11 +44,9 @@ def main(line: CommandLine) -> Result:
     def body() -> dict[str, Any]:
         entries = [
             {
-                "key": work.key,
+                **{key: getattr(work, key) for key in ("key", "title", "venue")},
                 "authors": list(work.authors),
-                "title": work.title,
                 "year": work.year or None,
-                "venue": work.venue,
                 "bibtex": entry(work),
             }
             for work in (*cited, itself())
@@ -65,13 +61,20 @@ def _sources(word: str) -> list[CitedSource]:
     from dpacct.bibliography import reference
     from dpacct.bibliography import works as bibliography
     from dpacct.citations import Citation, by_id
+    from dpacct.cli.federated_plan import read_stated
     from dpacct.mechanisms.gaussian import Gaussian
     from dpacct.papers.registry import UnknownName, ids, named, papers
     from dpacct.plan.routes import OFFERED
     from dpacct.report.sources import of_answer, of_paper, of_theorem, source
 
-    if word == "-" or word.lower().endswith(_SUFFIXES):
-        return _plan(word)
+    if word == "-" or word.lower().endswith((".toml", ".json")):
+        file = read_stated(word)
+        if file.delta is not None:
+            answer = file.guarantee(file.node, file.delta)
+        else:  # the basis is the same whatever is asked
+            answer = file.node.delta(epsilon=1 if file.epsilon is None else file.epsilon)
+        mechanisms = [source(citation, "the mechanism") for citation in file.node.citations()]
+        return of_answer(answer, "epsilon") + mechanisms
     if word in by_id():
         return [source(by_id()[word], "the statement")]
     if word in ids():
@@ -90,17 +93,3 @@ def _sources(word: str) -> list[CitedSource]:
     citable = [*OFFERED, *papers(), *ids(), *by_id(), *bibliography()]
     message = "cite takes a plan file (.toml, .json), an id that an answer stands on, a paper or a method;"
     raise Usage(f"{message} got {shown(word)}" + did_you_mean(word, citable), argument="WORDS")
-
-
-def _plan(path: str) -> list[CitedSource]:
-    """The mechanisms of a plan, and the basis of the answer to its question."""
-    from dpacct.cli.federated_plan import read_stated
-    from dpacct.report.sources import of_answer, source
-
-    file = read_stated(path)
-    if file.delta is not None:
-        answer = file.guarantee(file.node, file.delta)
-    else:  # the basis is the same whatever is asked
-        answer = file.node.delta(epsilon=1 if file.epsilon is None else file.epsilon)
-    mechanisms = [source(citation, "the mechanism") for citation in file.node.citations()]
-    return of_answer(answer, "epsilon") + mechanisms

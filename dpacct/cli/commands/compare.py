@@ -37,19 +37,22 @@ def main(line: CommandLine) -> Result:
     """
     from dpacct.answer.answer import KNOWN, bounded, protected, safe_number
     from dpacct.cli import screens
+    from dpacct.plan.words import phrase
 
     found, stated, asked = _ask(line)
     first = must_be_finite(found[0])
     answers = [answer for answer in found if math.isfinite(float(answer))]
     gaps = [_gap(answer, first) for answer in answers]
-    notes = [*stated.steps.notes, *stated.two_readings(first.adjacency)]
+    notes = [*stated.steps.notes, *screens.two_readings(stated, first.adjacency)]
+    assert first.tree is not None
+    tree = first.tree
 
     def body() -> dict[str, Any]:
         return {
             "quantity": first.quantity,
             "adjacency": str(first.adjacency),
             "unit": str(first.unit),
-            "plan": None if first.tree is None else first.tree.to_dict(),
+            "plan": tree.to_dict(),
             "answers": [{**within(a), "gap": gap} for a, gap in zip(answers, gaps, strict=True)],
             **({"notes": notes} if notes else {}),
         }
@@ -68,7 +71,7 @@ def main(line: CommandLine) -> Result:
         ]
         return [
             f"{first.quantity} by {len(answers)} methods    at {at}",
-            *screens.wrapped(screens.in_words(first, sizes=len(asked) == 1)),
+            *screens.wrapped(phrase(tree, sizes=len(asked) == 1)),
             *aligned(("method", first.quantity, f"vs {first.method}", "grade", "time"), rows),
             *screens.labelled("protects", [protected(first)]),
             *screens.noted(notes),
@@ -79,11 +82,11 @@ def main(line: CommandLine) -> Result:
 
 def _ask(line: CommandLine) -> tuple[tuple[Answer, ...], StatedPlan, dict[str, Any]]:
     """The answers of all methods, the plan, and what was asked about it."""
-    from dpacct.answer.ask import Delta, Epsilon, alternatives
+    from dpacct.answer.ask import BoundaryQuestion, Delta, Epsilon, alternatives
     from dpacct.cli.plan_file import sizes
 
-    target = line.pick(("epsilon", "delta"))
-    if line.pick((*sizes(), "zcdp")):
+    target, stated = line.pick(("epsilon", "delta")), line.stated()
+    if line.pick((*sizes(), "rho")):
         if len(target) == 2:
             message = "give --delta to compare epsilons or --eps to compare deltas, not both; to"
             message += " compare noise, give both and leave the noise out"
@@ -92,7 +95,6 @@ def _ask(line: CommandLine) -> tuple[tuple[Answer, ...], StatedPlan, dict[str, A
             message = "give --delta to compare epsilons, or --eps to compare deltas"
             raise Usage(message, argument="--delta")
         asked = (Epsilon if "delta" in target else Delta).read(target, line.option).settings
-        stated = line.stated()
         return stated.plan().compare(**asked), stated, asked
     if len(target) < 2:
         message = (
@@ -100,8 +102,8 @@ def _ask(line: CommandLine) -> tuple[tuple[Answer, ...], StatedPlan, dict[str, A
         )
         message += " --eps and --delta to compare the noise that each method asks for"
         raise Usage(message, argument="--sigma" if target else "--eps")
-    stated = line.stated(seeks_noise=True)
-    question = stated.least(**target)
+    kind = stated.kind
+    question = BoundaryQuestion(**target, name=kind.sought, bounds=kind.between)
     answers = alternatives(question, stated.sized)
     if not answers:
         raise Unsupported("no method can calibrate this plan")

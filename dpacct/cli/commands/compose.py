@@ -51,12 +51,10 @@ def main(line: CommandLine) -> Result:
     docs/plan-format.md has the rest. --delta and --eps take precedence over what the file asks.
     """  # noqa: D301 (\b tells click to leave the lines as they are)
     from dpacct.answer.ask import Delta, Epsilon
+    from dpacct.cli import screens
     from dpacct.cli.plan_file import read_plan
-    from dpacct.cli.screens import asked as answered
-    from dpacct.cli.screens import of_answer
 
-    file, meaning = read_plan(line.get("path") or ""), line.meaning()
-    node = file.node.under(meaning.adjacency, unit=meaning.unit or "")
+    file = read_plan(line.get("path"))
     in_file: dict[str, Any] = {"epsilon": file.epsilon, "delta": file.delta}
     asked = line.pick(in_file) or {k: v for k, v in in_file.items() if v is not None}
     if len(asked) == 2:
@@ -66,6 +64,6 @@ def main(line: CommandLine) -> Result:
         message = "give --delta or --eps, or write one of them into the plan"
         raise Usage(message, argument="--delta")
     question = (Epsilon if "delta" in asked else Delta).read(asked, line.option)
-    answer = answered(line, question, node, beside=False)
-    screen = of_answer(answer, question.settings)
+    answer = screens.asked(line, question, file.node.under(**line.under()), beside=False)
+    screen = screens.of_answer(answer, question.settings)
     return replace(screen, notes=answer.notes).result(line)

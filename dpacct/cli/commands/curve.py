@@ -5,10 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dpacct.cli.command import CommandLine, command, group, option, plan, switch
+from dpacct.cli.command import CommandLine, command, group, option, plan
 from dpacct.cli.output import Result
 from dpacct.declare.domain import DELTA, EPSILON, SHARE, Integer, Real, Word
-from dpacct.declare.record import Exclusive, Usage
+from dpacct.declare.record import Usage
 from dpacct.errors import NotCertified
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 KINDS = {"profile": EPSILON, "tradeoff": SHARE, "rdp": Real(1)}
 """The domain of each curve's horizontal axis."""
-POINTS = Integer(2, 100_000)
 
 
 @command(
@@ -41,8 +40,6 @@ POINTS = Integer(2, 100_000)
     group(
         "Output",
         option("--output -o FILE", "write to a file: .png, .svg, .pdf, .csv or .json"),
-        switch("--csv", "CSV also on a terminal, which gets a picture otherwise"),
-        switch("--text", "the terminal's picture also into a pipe"),
     ),
     examples=(
         "curve --noise-multiplier 1.1 --rate 0.01 --steps 1000",
@@ -52,15 +49,13 @@ POINTS = Integer(2, 100_000)
     ),
 )
 def main(line: CommandLine) -> Result:
-    """Compute a whole curve of a plan, as a picture, CSV or JSON.
+    """Compute a whole curve of a plan: a picture on a terminal, CSV into a pipe, JSON, or a file.
 
     Several --method of a profile are compared.
     """
-    from dpacct.cli import output
+    from dpacct.cli import output, screens
     from dpacct.plan.node import resolve_adjacency
 
-    if line.json + line.has("csv") + line.has("text") > 1:
-        raise Exclusive("give one of --json, --csv and --text", argument="--json")
     file = line.get("output")
     path = None if file is None else output.writable(file)
     stated = line.stated()
@@ -71,7 +66,7 @@ def main(line: CommandLine) -> Result:
             f"{made.infinite} is not finite on all of this axis; narrow it with --from and --to"
         )
         raise NotCertified(message, argument="--from")
-    notes = [*stated.steps.notes, *stated.two_readings(resolve_adjacency(node))]
+    notes = [*stated.steps.notes, *screens.two_readings(stated, resolve_adjacency(node))]
     notes = [f"note: {each}." for each in notes]
     if path is not None:
         output.write_chart(made, "curve", made.to_dict(), path)
@@ -80,8 +75,7 @@ def main(line: CommandLine) -> Result:
     def lines() -> list[str]:
         if path is not None:
             return []
-        drawn = line.has("text") or (output.shows_pictures() and not line.has("csv"))
-        return (output.in_terminal(made) if drawn else made.to_csv()).splitlines()
+        return (output.in_terminal(made) or made.to_csv()).splitlines()
 
     return Result(made.to_dict, lines, notes=notes)
 
@@ -92,19 +86,19 @@ def _chart(line: CommandLine, node: Node) -> Chart:
 
     from dpacct.report.plots import kinds
 
-    kind, methods = line.read("kind", Word(*KINDS)), tuple(dict.fromkeys(line.many("methods")))
-    many, delta = line.read("points", POINTS) or 0, line.read("delta", DELTA) or Fraction(1, 10**5)
+    kind, methods = line.read("kind", Word(*KINDS)) or "", tuple(dict.fromkeys(line.get("methods")))
+    many, delta = line.read("points", Integer(2, 100_000)) or 0, line.read("delta", DELTA) or 0
     first, last = line.read("start", EPSILON), line.read("stop", EPSILON)
     if kind != "profile" and methods:
         message = f"--method belongs to --kind profile; a {kind} curve has one method"
         raise Usage(message, argument="--method")
-    usual = {"profile": (0.0, None), "tradeoff": (0.0, 1.0), "rdp": (1.1, 256.0)}[kind or "profile"]
+    usual = {"profile": (0.0, None), "tradeoff": (0.0, 1.0), "rdp": (1.1, 256.0)}[kind]
     start = usual[0] if first is None else float(first)
     stop = (usual[1] or kinds.usual_end(node)) if last is None else float(last)
     if not start < stop:
         message = f"--from must be below --to, got {start:g} and {stop:g}"
         raise Usage(message, argument="--from")
-    may = KINDS[kind or "profile"]
+    may = KINDS[kind]
     if not (may.contains(Fraction(start)) and may.contains(Fraction(stop))):
         message = f"--from and --to of a {kind} curve must each be {may.words}"
         raise Usage(f"{message}, got {start:g} and {stop:g}", argument="--from")

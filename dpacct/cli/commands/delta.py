@@ -31,6 +31,6 @@ def main(line: CommandLine) -> Result:
     floats is printed as a power of ten.
     """
     from dpacct.answer.ask import Delta
-    from dpacct.cli.screens import asked_of_plan
+    from dpacct.cli.screens import of_plan
 
-    return asked_of_plan(line, Delta.read(line.pick(("epsilon",)), line.option))
+    return of_plan(line, Delta.read(line.pick(("epsilon",)), line.option))

@@ -31,6 +31,6 @@ def main(line: CommandLine) -> Result:
     The number printed is the upper end of the answer, rounded up.
     """
     from dpacct.answer.ask import Epsilon
-    from dpacct.cli.screens import asked_of_plan
+    from dpacct.cli.screens import of_plan
 
-    return asked_of_plan(line, Epsilon.read(line.pick(("delta",)), line.option))
+    return of_plan(line, Epsilon.read(line.pick(("delta",)), line.option))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -27,14 +27,12 @@ from dpacct.errors import AssumptionViolated, LedgerDamaged
 
 if TYPE_CHECKING:
     from dpacct.ledger.ledger import Ledger
-    from dpacct.plan.node import Node
 
-Body = dict[str, Any]
-Page = tuple[Body, list[str]]
+Page = tuple[dict[str, Any], list[str]]
 
-_ONLY = {"plan": "init", "adjacency": "init", "unit": "init", "label": "spend", "head": "check"}
-_ONLY |= {"epsilon": "init", "delta": "init"}
-"""The one action that takes each option."""
+_OWN = {"init": ("epsilon", "delta", "plan", "adjacency", "unit"), "spend": ("label",)}
+_OWN |= {"show": (), "log": (), "check": ("head",), "report": ()}
+"""The actions, each with the options that are its own."""
 
 
 @command(
@@ -69,62 +67,59 @@ def main(line: CommandLine) -> Result:
     """
     from dpacct.ledger.ledger import Ledger
 
-    words = line.many("words")
-    if len(words) < 2 or words[0] not in _ACTIONS:
-        message = f"ledger takes an action ({one_of(_ACTIONS)}) and a file,"
-        raise Usage(f"{message} got {shown(' '.join(words))}", argument="WORDS")
-    action, path, *steps = words
-    for name in line.pick(_ONLY):
-        if action != _ONLY[name]:
+    action, path, *steps = (*line.get("words"), "", "")[: max(2, len(line.get("words")))]
+    if action not in _OWN or not path:
+        message = f"ledger takes an action ({one_of(_OWN)}) and a file,"
+        raise Usage(f"{message} got {shown(' '.join(line.get('words')))}", argument="WORDS")
+    for own, names in _OWN.items():
+        for name in line.pick(names) if own != action else ():
             flag = line.option(name)
-            raise Usage(f"{flag} is for ledger {_ONLY[name]} only", argument=flag)
+            raise Usage(f"{flag} is for ledger {own} only", argument=flag)
     if bool(steps) != (action == "spend"):
         message = f"ledger {action} FILE takes {'a STEP' if action == 'spend' else 'nothing more'}"
         raise Usage(f"{message}, got {shown(' '.join(steps) or 'none')}", argument="STEP")
-    how: Body = {"read_only": action not in ("init", "spend")}
+    how: dict[str, Any] = {"read_only": action not in ("init", "spend")}
     if action == "init":
         line.needs("epsilon", "delta")
-        plan, meaning = line.get("plan"), line.meaning()
-        how = {"budget": tuple(line.pick(("epsilon", "delta")).values()), **meaning.settings}
-        how["plan"] = None if plan is None else read_plan(plan).node
+        how |= {"budget": (line.get("epsilon"), line.get("delta")), **line.under()}
+        how["plan"] = read_plan(plan).node if (plan := line.get("plan")) is not None else None
     spent = [plan_from_text(step) if "(" in step else read_plan(step).node for step in steps]
     with Ledger(path, **how) as ledger:
         if spent:
             whole = reduce(add, spent)
-            receipt = ledger.spend(whole, label=line.get("label") or "")
-            body = {**_facts(ledger), "number": receipt.number, "counted": whole.to_dict()}
-            said = f"counted  {whole}, as entry {receipt.number}: release it now"
-            lines = [said, *_left(ledger)]
+            number = ledger.spend(whole, label=line.get("label") or "").number
+            body: dict[str, Any] = {"number": number, "counted": whole.to_dict()}
+            lines = [f"counted  {whole}, as entry {number}: release it now", *_left(ledger)]
+        elif action == "check":
+            lines = _check(ledger, line.get("head"))
+            body = {"whole": True}
         else:
-            body, lines = _ACTIONS[action](ledger, line)
+            body, lines = {"init": _init, "show": _show, "log": _log, "report": _report}[action](
+                ledger
+            )
+        facts = {
+            "action": action,
+            "path": str(ledger.path),
+            "id": ledger.header["id"],
+            "made": ledger.header["at"],
+            "by": ledger.header["by"],
+            "budget": ledger.budget.to_dict(),
+            "rule": ledger.rule,
+            "entries": len(ledger),
+            "head": ledger.head,
+        }
     status = AssumptionViolated.exit_code if body.get("violated") else 0
-    return Result(lambda: {"action": action, **body}, lambda: lines, status=status)
+    return Result(lambda: facts | body, lambda: lines, status=status)
 
 
-def _init(ledger: Ledger, _: CommandLine) -> Page:
-    return _facts(ledger), [*_heading(ledger), f"head     {ledger.head}"]
-
-
-def _facts(ledger: Ledger) -> Body:
-    """The facts that all actions tell programs."""
-    header = ledger.header
-    return {
-        "path": str(ledger.path),
-        "id": header["id"],
-        "made": header["at"],
-        "by": header["by"],
-        "budget": ledger.budget.to_dict(),
-        "rule": ledger.rule,
-        "entries": len(ledger),
-        "head": ledger.head,
-    }
+def _init(ledger: Ledger) -> Page:
+    return {}, [*_heading(ledger), f"head     {ledger.head}"]
 
 
 def _heading(ledger: Ledger) -> list[str]:
-    from dpacct.ledger.rules import Adaptive, Planned, Unlimited
+    from dpacct.ledger.rules import MEANING
 
-    meaning = {kind.name: kind.meaning for kind in (Adaptive, Planned, Unlimited)}
-    return [f"budget   {ledger.budget}", f"rule     {meaning[ledger.rule]}"]
+    return [f"budget   {ledger.budget}", f"rule     {MEANING[ledger.rule]}"]
 
 
 def _left(ledger: Ledger) -> list[str]:
@@ -135,30 +130,24 @@ def _left(ledger: Ledger) -> list[str]:
     return [f"left     {ledger.room(plan.releases()[-1 if ledger.plan else 0][0])}"]
 
 
-def _saved(plan: Node | None) -> Any:
-    return None if plan is None else plan.to_dict()
-
-
-def _show(ledger: Ledger, _: CommandLine) -> Page:
-    spent = None if ledger.budget.delta is None else ledger.spent()
+def _show(ledger: Ledger) -> Page:
     accounts = {name: ledger.account(name) for name in ledger.accounts if name != "run"}
-    ends, count = list(ledger.outcomes.values()), len(ledger.intents)
+    spent = None if ledger.budget.delta is None else ledger.spent()
+    ends, count, left = [*ledger.outcomes.values()], len(ledger.intents), _left(ledger)
     outcomes = {end: ends.count(end) for end in ("released", "failed")}
     outcomes["unknown"] = count - len(ends)
-    left = _left(ledger)
     body = {
-        **_facts(ledger),
         "intents": count,
         "outcomes": outcomes,
-        "plan": _saved(ledger.plan),
-        "spent": None if spent is None else spent.to_dict(),
+        "plan": ledger.plan and ledger.plan.to_dict(),
+        "spent": spent and spent.to_dict(),
         "share": 1.0 - ledger.remaining.share,
         "left": left[0].removeprefix("left     ") if left else None,
         "accounts": {
             name: {
                 "budget": account.budget.to_dict(),
                 "rule": account.rule,
-                "plan": _saved(account.plan),
+                "plan": account.plan and account.plan.to_dict(),
                 "spent": None if account.budget.delta is None else account.spent.to_dict(),
             }
             for name, account in accounts.items()
@@ -183,7 +172,7 @@ def _releases(count: int) -> str:
     return "1 release" if count == 1 else f"{count:,} releases"
 
 
-def _log(ledger: Ledger, _: CommandLine) -> Page:
+def _log(ledger: Ledger) -> Page:
     outcomes, charges = ledger.outcomes, ledger.charged_at()
     rows = [
         {
@@ -195,24 +184,20 @@ def _log(ledger: Ledger, _: CommandLine) -> Page:
         }
         for entry in ledger.intents
     ]
-    return {**_facts(ledger), "releases": rows}, [_row(row) for row in rows] or ["nothing counted"]
+    return {"releases": rows}, [_row(row) for row in rows] or ["nothing counted"]
 
 
 def _row(row: Mapping[str, Any]) -> str:
     by_plan: dict[str, list[str]] = {}
     for name, plan in row["charges"].items():
         by_plan.setdefault(plan, []).append(name)
-    whose = [
-        plan if names == ["run"] else f"{shown(', '.join(names))}: {plan}"
-        for plan, names in by_plan.items()
-    ]
+    whose = [p if n == ["run"] else f"{shown(', '.join(n))}: {p}" for p, n in by_plan.items()]
     label = f"  {shown(row['label'])}" if row["label"] else ""
     outcome = "" if row["outcome"] == "unknown" else f"  {row['outcome']}"
     return f"{row['number']:>6}  {row['at']}  {'; '.join(whose)}{label}{outcome}"
 
 
-def _check(ledger: Ledger, line: CommandLine) -> Page:
-    head = line.get("head")
+def _check(ledger: Ledger, head: str | None) -> list[str]:
     if head is not None and not ledger.has(head):
         raise LedgerDamaged(
             f"--head must be the hash of one of the ledger's entries, got {shown(head, 70)}, so the file"
@@ -220,10 +205,10 @@ def _check(ledger: Ledger, line: CommandLine) -> Page:
             argument="--head",
         )
     said = f"whole    {len(ledger)} entries, {_releases(len(ledger.intents))}"
-    return {**_facts(ledger), "whole": True}, [said, f"head     {ledger.head}"]
+    return [said, f"head     {ledger.head}"]
 
 
-def _report(ledger: Ledger, _: CommandLine) -> Page:
+def _report(ledger: Ledger) -> Page:
     answer = ledger.guarantee()
     violated = [a.text for a in answer.assumptions if str(a.status) == "violated"]
     budget, planned, spent = ledger.budget, ledger.planned, ledger.spent()
@@ -240,21 +225,10 @@ def _report(ledger: Ledger, _: CommandLine) -> Page:
     if violated:
         lines.append(f"  NOT SO: {len(violated)} of its assumptions were found violated.")
     body = {
-        **_facts(ledger),
         "guarantee": answer.to_dict(),
-        "planned": _saved(planned),
-        "counted": _saved(ledger.plan),
+        "planned": planned and planned.to_dict(),
+        "counted": ledger.plan and ledger.plan.to_dict(),
         "spent": spent.to_dict(),
         "violated": violated,
     }
     return body, lines
-
-
-_ACTIONS: dict[str, Callable[[Ledger, CommandLine], Page]] = {
-    "init": _init,
-    "spend": _init,  # which `main` does itself
-    "show": _show,
-    "log": _log,
-    "check": _check,
-    "report": _report,
-}

@@ -5,20 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dpacct.cli.command import (
-    ANSWERING,
-    PROVING,
-    TARGET,
-    CommandLine,
-    command,
-    group,
-    option,
-    plan,
-)
+from dpacct.answer.answer import leading, safe_number
+from dpacct.cli import screens
+from dpacct.cli.command import ANSWERING, PROVING, TARGET, CommandLine, command, group, option, plan
 from dpacct.declare.domain import Word
-from dpacct.declare.number import rounded, text
+from dpacct.declare.number import short, text, up
 from dpacct.declare.record import Usage
 from dpacct.vocabulary import Adjacency
 
@@ -29,6 +22,7 @@ if TYPE_CHECKING:
     from dpacct.cli.plan_file import StatedPlan
 
 FRAMEWORKS = Word("opacus", "flower", "torch")
+_NAMES = {"rdp": "RDP", "clt": "the central limit"}
 
 
 @command(
@@ -57,45 +51,84 @@ def main(line: CommandLine) -> Result:
     (standard deviation / sensitivity). All are rounded up. That no attack's advantage (TPR - FPR) exceeds A
     is --eps 0 --delta A.
     """
-    from dpacct.cli import screens
+    from dpacct.answer.ask import BoundaryQuestion
 
     line.needs("epsilon", "delta")
-    stated, paste = line.stated(seeks_noise=True), line.read("paste", FRAMEWORKS)
-    question = stated.least(**line.pick(("epsilon", "delta")))
-    beside = line.json or not line.has("quiet")
+    stated, paste = line.stated(), line.read("paste", FRAMEWORKS)
+    kind, clip, goal = stated.kind, stated.clip, line.pick(("epsilon", "delta"))
+    question = BoundaryQuestion(**goal, name=kind.sought, bounds=kind.between)
+    beside = line.json or not line.get("quiet")
     answer = screens.asked(line, question, stated.sized, beside=beside)
-    more, saved = _in_other_words(answer, stated)
+    # what is saved is the noise multiplier of Gaussian noise, and of any noise that comes with a clip
+    per_clip = answer.adjacency.clip_factor * float(answer)
+    more = {"noise_multiplier": per_clip} if kind.kind == "gaussian" else {}
+    saved: dict[str, Any] = {**more} or {kind.sought: float(answer)}
+    if clip is not None and kind.kind in ("gaussian", "laplace"):
+        # One float up: a product may be rounded down, and less noise is not what was asked for.
+        size = math.nextafter(per_clip * float(clip), math.inf)
+        more["noise_scale" if kind.kind == "laplace" else "noise_std"] = size
+        saved = {"noise_multiplier": per_clip}
     answer = replace(answer, extra={**answer.extra, **more})
-    said = screens.target(question.epsilon, question.delta)
-    screen = replace(screens.of_noise(answer, said, stated), asked=question.settings)
+    screen = _screen(answer, question, clip, kind.parameters[kind.sought].means)
     if paste is None:
-        return screens.answered(line, screen, stated, None, **saved)
+        return screens.answered(line, screen, stated, **saved)
     pasted = _pasted(paste, answer, stated, question)
     # one number and one clip, in what is saved as in what is pasted
-    saved = {"noise_multiplier": Fraction(_printed(answer)), "clip": stated.clip or Fraction(1)}
-    shown = replace(screen, below=["", *pasted])
-    result = screens.answered(line, shown, stated, None, **saved)
+    saved = {"noise_multiplier": Fraction(_printed(answer)), "clip": clip or Fraction(1)}
+    result = screens.answered(line, replace(screen, below=["", *pasted]), stated, **saved)
     body = lambda: {**result.body(), "paste": "\n".join(pasted)}  # noqa: E731
     return result._replace(body=body, quiet=lambda: pasted)
 
 
-def _in_other_words(
-    answer: Answer, stated: StatedPlan
-) -> tuple[dict[str, float], dict[str, float | Fraction]]:
-    """The noise per clip and, if the clipping norm is known, in the data's units; and as a file states it.
+def _screen(
+    answer: Answer, question: BoundaryQuestion, clip: Fraction | None, means: str
+) -> screens.Screen:
+    """The noise that training libraries take leads; sigma stands in the details."""
+    from dpacct.plan.words import phrase
 
-    The sensitivity of a clipped sum is clip_factor * clip (twice the clip under replace-one). A file
-    states the noise multiplier of Gaussian noise, and of any noise that comes with a clip.
+    shown, name = answer, answer.quantity
+    if "noise_multiplier" in answer.extra:
+        name, shown, means = "noise multiplier", screens.per_clip(answer), screens.MULTIPLIER
+    more = [f"({means})"]
+    for size, word in (("noise_std", "standard deviation"), ("noise_scale", "scale")):
+        if size in answer.extra and clip is not None:
+            more.append(f"{word} {up(float(answer.extra[size]), 5)} at clip {short(clip)}")
+    target = screens.target(question.epsilon, question.delta)
+    return screens.Screen(
+        answer,
+        f"{name} {leading(shown, 5)}    for {target}",
+        screens.sure(answer, "this noise meets the target", "no smaller noise does"),
+        "" if answer.tree is None else phrase(answer.tree, sizes=False),
+        number=safe_number(shown),
+        more=more,
+        others=_beside(answer),
+        asked=question.settings,
+    )
+
+
+def _beside(answer: Answer) -> str:
+    """Compare with the noise that other methods would need.
+
+    A larger sigma is more noise, a larger eps0 is less: the safe end is the upper one of a sigma, and the
+    lower one of an eps0.
     """
-    kind, clip = stated.kind.kind, stated.clip
-    per_clip = answer.adjacency.clip_factor * float(answer)
-    more = {"noise_multiplier": per_clip} if kind == "gaussian" else {}
-    if clip is None or kind not in ("gaussian", "laplace"):
-        return more, {**more} or {stated.kind.sought: float(answer)}
-    # One float up: a product may be rounded down, and less noise is not what was asked for.
-    size = math.nextafter(per_clip * float(clip), math.inf)
-    more["noise_scale" if kind == "laplace" else "noise_std"] = size
-    return more, {"noise_multiplier": per_clip}
+    larger_is_noisier, differences = answer.safe_end == "upper", list[str]()
+    for other in answer.alternatives:
+        if other.method not in _NAMES or not float(other) or not math.isfinite(float(other)):
+            continue
+        ratio = 100 * (float(other) / float(answer) - 1)
+        more = (ratio > 0) == larger_is_noisier
+        much = f"{abs(ratio):.1f} % {'more' if more else 'less'} noise"
+        if not larger_is_noisier:
+            size = f"{answer.quantity} {abs(ratio):.1f} % {'smaller' if ratio < 0 else 'larger'}"
+            much = f"{'more' if more else 'less'} noise ({size})"
+        if abs(ratio) < 0.05:
+            much = "the same"
+        elif other.is_estimate:
+            much += ", an estimate" if more else ", which is too little"
+        would = "" if differences else "would need "
+        differences.append(f"{_NAMES[other.method]} {would}{much}")
+    return "; ".join(differences)
 
 
 # --- the lines to paste into a training program: the noise, and a guard for the whole run
@@ -150,7 +183,7 @@ _LINES = {"opacus": _OPACUS + _GUARD + _OBSERVED, "flower": _FLOWER, "torch": _O
 
 def _printed(answer: Answer) -> str:
     """The noise multiplier of a training script, rounded up."""
-    return rounded(answer.adjacency.clip_factor * float(answer), "up", 5)
+    return up(answer.adjacency.clip_factor * float(answer), 5)
 
 
 def _pasted(
@@ -170,8 +203,7 @@ def _pasted(
         )
         wrong += " --dataset-size, without --sampling uniform"
     elif framework == "flower" and share is not None:
-        wrong = "--paste flower, whose strategies earn no amplification, needs --rounds and no"
-        wrong += " sampling rate"
+        wrong = "--paste flower, whose strategies earn no amplification, needs --rounds and no rate"
     elif framework != "torch" and answer.adjacency is not Adjacency.ADD_REMOVE:
         wrong = f"--paste {framework} needs --adjacency add-remove, got {answer.adjacency}"
     if wrong:

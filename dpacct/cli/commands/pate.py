@@ -7,17 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import bounded, grade, safe_number
-from dpacct.cli.command import (
-    DELTA,
-    QUIET,
-    CommandLine,
-    argument,
-    command,
-    group,
-    option,
-    switch,
-    words,
-)
+from dpacct.cli.command import DELTA, QUIET, CommandLine, argument, command, group, option, switch
 from dpacct.cli.output import Result, must_be_finite, within, write_file
 from dpacct.cli.screens import of_answer
 from dpacct.declare.domain import DELTA as SMALL
@@ -43,9 +33,9 @@ _TOP = 5  # queries that are shown
         argument("VOTES"),
         option("--mechanism", "GNMax or LNMax", default="gaussian", choices=[*KINDS]),
     ),
-    words("Noise", GNMax.sigma, LNMax.b),
-    words("Screening", GNMax.threshold, GNMax.threshold_sigma),
-    words("What is protected", Aggregator.level, Aggregator.neighbours),
+    group("Noise", GNMax.sigma, LNMax.b),
+    group("Screening", GNMax.threshold, GNMax.threshold_sigma),
+    group("What is protected", Aggregator.level, Aggregator.neighbours),
     group("Target", DELTA),
     group(
         "Output",
@@ -78,8 +68,8 @@ def main(line: CommandLine) -> Result:
         if name not in kind.parameters:
             said, noise = line.option(name), "sigma" if kind is GNMax else "b"
             raise Usage(f"--mechanism {mechanism} takes --{noise}, not {said}", argument=said)
-    aggregator, quiet = kind.read(typed, line.option), line.has("quiet")
-    votes, exact = Votes.read(line.get("path") or ""), line.has("exact") and not quiet
+    aggregator, quiet = kind.read(typed, line.option), bool(line.get("quiet"))
+    votes, exact = Votes.read(line.get("path")), bool(line.get("exact")) and not quiet
     cost = aggregator.cost(votes, delta, exact=exact, progress=line.tell)
     must_be_finite(cost.data_independent)
     if (path := line.get("per_query")) is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dpacct.cli.command import (
     METHOD,
+    PURE_DELTA,
     QUIET,
     CommandLine,
     argument,
@@ -18,10 +19,10 @@ from dpacct.cli.command import (
 )
 from dpacct.cli.federated_plan import read_stated
 from dpacct.cli.output import Result, as_text, must_be_finite, write_file
-from dpacct.cli.plan_file import PlanFile, file_name
-from dpacct.declare.domain import PURE_DELTA, Word, one_of
+from dpacct.cli.plan_file import MEANING, PlanFile, file_name
+from dpacct.declare import domain
+from dpacct.declare.domain import Word, one_of
 from dpacct.declare.record import Exclusive, Usage
-from dpacct.declare.words import Meaning
 from dpacct.errors import AssumptionViolated, InvalidArgument
 from dpacct.plan.node import resolve_adjacency
 
@@ -30,16 +31,8 @@ if TYPE_CHECKING:
     from dpacct.report.report import Report
     from dpacct.vocabulary import Assumption
 
-FORMATS = ("text", "markdown", "html", "latex", "json", "bibtex")
-SUFFIXES = {
-    ".txt": "text",
-    ".md": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".tex": "latex",
-    ".json": "json",
-    ".bib": "bibtex",
-}
+SUFFIXES = {".txt": "text", ".md": "markdown", ".html": "html", ".tex": "latex"}
+SUFFIXES |= {".json": "json", ".bib": "bibtex"}
 
 
 class MissingKey(Usage):
@@ -60,10 +53,7 @@ _MISSING = {
     "report",
     plan(),
     group("", argument("[PLAN]")),
-    group(
-        "Target",
-        option("--delta D", "delta of the guarantee, below 1; 0 for pure differential privacy"),
-    ),
+    group("Target", PURE_DELTA),
     group(
         "Evidence",
         option("--ledger FILE", "a ledger of the run, whose checks become evidence"),
@@ -72,7 +62,9 @@ _MISSING = {
     group(
         "Output",
         option("--output -o FILE", f"write to a file, by its suffix: {' '.join(SUFFIXES)}"),
-        option("--format NAME", f"{', '.join(FORMATS)}; default: by the suffix, else text"),
+        option(
+            "--format NAME", f"{', '.join(SUFFIXES.values())}; default: by the suffix, else text"
+        ),
         METHOD,
         QUIET,
     ),
@@ -94,7 +86,9 @@ def main(line: CommandLine) -> Result:
     --method adds another number beside it. A violated assumption stands above everything, and the
     exit code is 6. --quiet prints the sentence alone.
     """
-    output, path, quiet = line.get("output"), line.get("path"), line.has("quiet")
+    from dpacct.cli import screens
+
+    output, path, quiet = line.get("output"), line.get("path"), bool(line.get("quiet"))
     chosen, file = _format(line), _file(line)
     report = _report(line, file, whole=not quiet)
     must_be_finite(report.answer)
@@ -112,24 +106,24 @@ def main(line: CommandLine) -> Result:
     written = "\n".join((*report.warnings, report.statement)) + "\n" if quiet else writers[chosen]()
     if output is not None:
         write_file(written.encode(), output)
-    notes = [] if path else line.stated().two_readings(resolve_adjacency(file.node))
+    notes = [] if path else screens.two_readings(line.stated(), resolve_adjacency(file.node))
     notes = [f"note: {each}." for each in notes]
-    if report.violated:
-        wrong = len(report.violated)
+    if wrong := len(report.violated):
         said = "an assumption is" if wrong == 1 else f"{wrong} assumptions are"
         notes.append(f"error: {said} violated: the guarantee does not hold.")
-
-    def lines() -> list[str]:
-        return [] if output is not None else written.removesuffix("\n").split("\n")
-
-    status = AssumptionViolated.exit_code if report.violated else 0
-    body = lambda: report.to_dict() if output is None else None  # noqa: E731
-    return Result(body, lines, lines, notes=notes, status=status)
+    lines = [] if output is not None else written.removesuffix("\n").split("\n")
+    return Result(
+        lambda: report.to_dict() if output is None else None,
+        lambda: lines,
+        lambda: lines,
+        notes=notes,
+        status=AssumptionViolated.exit_code if report.violated else 0,
+    )
 
 
 def _file(line: CommandLine) -> PlanFile:
     """The stated plan, from the file or the options."""
-    path, stated = line.get("path"), [n for n in line.typed if n not in Meaning.parameters]
+    path, stated = line.get("path"), [name for name in line.typed if name not in MEANING]
     if path is not None and stated:
         said = line.option(stated[0])
         raise Exclusive(f"PLAN and {said} are two plans: give one of them", argument=said)
@@ -142,7 +136,7 @@ def _file(line: CommandLine) -> PlanFile:
 
 def _format(line: CommandLine) -> str:
     """The one format that the options ask for."""
-    form, output = line.read("format", Word(*FORMATS)), line.get("output")
+    form, output = line.read("format", Word(*SUFFIXES.values())), line.get("output")
     if line.json and form not in (None, "json"):
         message = f"--json and --format {form} are two formats; give one"
         raise Exclusive(message, argument="--json")
@@ -159,23 +153,16 @@ def _format(line: CommandLine) -> str:
 
 def _report(line: CommandLine, file: PlanFile, *, whole: bool) -> Report:
     from dpacct.answer.ask import Epsilon, ask
-    from dpacct.declare.words import DIGITS
     from dpacct.report.report import Report
 
-    path, ledger, facts, meaning = (
-        line.get("path"),
-        line.get("ledger"),
-        file.node.facts,
-        line.meaning(),
-    )
+    path, ledger, facts, under = line.get("path"), line.get("ledger"), file.node.facts, line.under()
     if file.account is not None:  # an algorithm has its own unit and adjacency
         for name, fixed in (("adjacency", facts.declared), ("unit", facts.unit)):
-            said = meaning.settings.get(name)
-            if said not in (None, str(fixed)):
-                message = f"--{name} must be {fixed} for this algorithm, got {said}"
+            if under.get(name, str(fixed)) != str(fixed):
+                message = f"--{name} must be {fixed} for this algorithm, got {under[name]}"
                 raise InvalidArgument(message, argument=f"--{name}")
-    node = file.node.under(meaning.adjacency, unit=meaning.unit or "")
-    facts, typed = node.facts, line.read("delta", PURE_DELTA)
+    node = file.node.under(**under)
+    facts, typed = node.facts, line.read("delta", domain.PURE_DELTA)
     delta = file.delta if typed is None else typed
     for key, value in (("unit", facts.unit), ("adjacency", facts.declared), ("delta", delta)):
         if value is None:
@@ -188,19 +175,18 @@ def _report(line: CommandLine, file: PlanFile, *, whole: bool) -> Report:
     if typed is None and file.epsilon is not None:
         message = "a report states the epsilon at one delta: take `epsilon` out of the plan"
         raise Exclusive(message, argument="epsilon")
-    method = line.get("method") or "auto"
     words = {**line.typed, **line.pick(("delta", "ledger", "certificate", "method"))}
     said = [] if path is None else [path]
     for name, text in words.items():
         said += [line.option(name), text] if (name, text) != ("method", "auto") else []
     guarantee = None if file.account is None else file.account(delta)
     if line.get("certificate") is not None:
-        guarantee = ask(Epsilon(delta), node, digits=DIGITS)
+        guarantee = ask(Epsilon(delta), node, digits=domain.DIGITS)
     return Report.of(
         node,
         delta=delta,
         guarantee=guarantee,
-        method=method,
+        method=line.get("method"),
         assumptions=file.assumptions,
         checks=() if ledger is None else ledger_checks(ledger, node),
         about=file.about,

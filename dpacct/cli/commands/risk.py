@@ -35,18 +35,18 @@ def main(line: CommandLine) -> Result:
     positive rate the true positive rate and the precision. All are rounded up.
     """
     from dpacct.answer.answer import KNOWN, protected, safe_number
-    from dpacct.cli.screens import labelled, noted, wrapped
+    from dpacct.cli.screens import labelled, noted, two_readings, wrapped
     from dpacct.declare.number import rounded
     from dpacct.plan.node import resolve_adjacency
     from dpacct.plan.words import phrase
     from dpacct.risk import Risk
 
     prior, baseline = line.read("prior", CHANCE), line.read("baseline", CHANCE)
-    alarms = [CHANCE.check("--fpr", each) for each in line.many("fpr") or ("0.1", "0.01", "0.001")]
+    alarms = [CHANCE.check("--fpr", each) for each in line.get("fpr") or ("0.1", "0.01", "0.001")]
     assert prior is not None
     stated = line.stated()
     node = stated.plan()
-    notes = [*stated.steps.notes, *stated.two_readings(resolve_adjacency(node))]
+    notes = [*stated.steps.notes, *two_readings(stated, resolve_adjacency(node))]
     risk = Risk(node)
     general = {"advantage": risk.advantage(), "accuracy": risk.accuracy(prior)}
     if baseline is not None:

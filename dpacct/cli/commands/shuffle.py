@@ -75,7 +75,7 @@ def main(line: CommandLine) -> Result:
         question = (Epsilon if "delta" in target else Delta).read(target, line.option)
         plan = Shuffle.read({"eps0": eps0, **of}, line.option)
         answer = ask(question, plan * rounds)
-        if line.json or line.has("details"):
+        if line.json or line.get("details"):
             ((_, at),) = question.settings.items()
             others = [
                 *(bounds.compare(plan, **question.settings) if rounds == 1 else ()),

@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING
 from dpacct.cli.command import ANSWERING, PROVING, TARGET, CommandLine, command, plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dpacct.cli.output import Result
-    from dpacct.cli.plan_file import StatedPlan
-    from dpacct.plan.node import Node
 
 
 @command(
@@ -32,28 +28,22 @@ def main(line: CommandLine) -> Result:
 
     The number printed is rounded down, so that many steps fit the budget.
     """
-    from dpacct.answer.ask import BoundaryQuestion
+    from dpacct.answer.ask import BoundaryQuestion, ask
     from dpacct.cli import screens
     from dpacct.plan.words import phrase
 
     line.needs("epsilon", "delta")
-    stated, goal = line.stated(), line.pick(("epsilon", "delta"))
-    question = BoundaryQuestion(**goal, name="steps", whole=True)
-
-    def often(plan: StatedPlan) -> Callable[[float], Node]:
-        release = plan.release()
-        return lambda count: plan.repeated(release, int(count))
-
-    answer = screens.asked(line, question, often(stated), beside=line.json)
-    count, rate = int(answer), stated.steps.share
-    more = []
+    stated = line.stated()
+    question = BoundaryQuestion(**line.pick(("epsilon", "delta")), name="steps", whole=True)
+    answer = screens.asked(line, question, lambda n: stated.plan(int(n)), beside=line.json)
+    count, rate, more = int(answer), stated.steps.share, []
     if rate is not None:
         answer = replace(answer, extra={**answer.extra, "epochs": float(count * rate)})
         more = [f"{answer.extra['epochs']:.6g} epochs"]
-    said = screens.sure(answer, f"{count:,} steps fit the budget", "one more does not")
+    sure = screens.sure(answer, f"{count:,} steps fit the budget", "one more does not")
     within = screens.target(question.epsilon, question.delta)
     head = f"{count:,} step{'' if count == 1 else 's'}    within {within}"
-    step = phrase(often(stated)(1)).removeprefix("1 step of ")
-    screen = screens.Screen(answer, head, said, step, more=more, asked=question.settings)
-    again = lambda other: screens.quickly(line, question, often(other))  # noqa: E731
+    step = phrase(stated.plan(1)).removeprefix("1 step of ")
+    screen = screens.Screen(answer, head, sure, step, more=more, asked=question.settings)
+    again = lambda other: ask(question, lambda n: other.plan(int(n)), method="exact")  # noqa: E731
     return screens.answered(line, screen, stated, again, steps=count)

@@ -32,34 +32,30 @@ def main(line: CommandLine) -> Result:
     """
     from dpacct.papers.tables import cells
 
-    truth = line.has("truth")
-    chosen = list(cells(line.get("path")))
-    rows = [_row(cell, cell.computed(), cell.exact() if truth else None) for cell in chosen]
-
-    def lines() -> list[str]:
-        notes = list(dict.fromkeys(row["note"] for row in rows if row["note"]))
-        matched, plural = sum(row["matches_printed"] for row in rows), "s" if len(rows) != 1 else ""
-        return [
-            *aligned(
-                HEADER, [_cells(*each, notes) for each in zip(chosen, rows, strict=True)], indent=0
-            ),
-            "",
-            f"{matched} of {len(rows)} number{plural} come out as printed",
-            *(f"note {index}: {text}" for index, text in enumerate(notes, 1)),
-        ]
-
-    return Result(lambda: rows, lines)
+    rows = [_row(cell, truth=line.get("truth")) for cell in cells(line.get("path"))]
+    notes = [*dict.fromkeys(row["note"] for row in rows if row["note"])]
+    matched, plural = sum(row["matches_printed"] for row in rows), "s" if len(rows) != 1 else ""
+    shown = [_cells(row, str(notes.index(row["note"]) + 1) if row["note"] else "") for row in rows]
+    lines = [
+        *aligned(HEADER, shown, indent=0),
+        "",
+        f"{matched} of {len(rows)} number{plural} come out as printed",
+        *(f"note {index}: {text}" for index, text in enumerate(notes, 1)),
+    ]
+    texts = [{**row, "printed": float(row["printed"])} for row in rows]
+    return Result(lambda: texts, lambda: lines)
 
 
-def _row(cell: Cell, computed: float, exact: tuple[float, float] | None) -> dict[str, Any]:
+def _row(cell: Cell, *, truth: bool) -> dict[str, Any]:
     """A cell, the number recomputed under the table's conventions, and the true interval."""
+    computed, exact = cell.computed(), cell.exact() if truth else None
     return {
         "paper": cell.paper,
         "table": cell.table,
         "cell": cell.cell,
         "inputs": {name: str(value) for name, value in cell.inputs.items()},
         "quantity": cell.quantity,
-        "printed": float(cell.printed),
+        "printed": cell.printed,
         "computed": computed,
         "matches_printed": cell.matches(computed),
         "exact": None if exact is None else {"lower": exact[0], "upper": exact[1]},
@@ -67,13 +63,11 @@ def _row(cell: Cell, computed: float, exact: tuple[float, float] | None) -> dict
     }
 
 
-def _cells(cell: Cell, row: dict[str, Any], notes: list[str]) -> tuple[str, ...]:
+def _cells(row: dict[str, Any], note: str) -> tuple[str, ...]:
     """The row as text, the printed number to its last digit; its note by number."""
-    exact = ""
+    exact, matches = "", "yes" if row["matches_printed"] else "NO"
     if row["exact"] is not None:
         low, high = row["exact"].values()
         exact = f"{low:.6g}" if high - low <= 1e-6 * high else f"[{down(low, 5)}, {up(high, 5)}]"
-    said = [cell.paper, cell.table, cell.cell, cell.quantity, cell.printed]
-    matches, note = "yes" if row["matches_printed"] else "NO", row["note"]
-    number = str(notes.index(note) + 1) if note else ""
-    return (*said, f"{row['computed']:.6g}", matches, exact, number)
+    said = [row[key] for key in ("paper", "table", "cell", "quantity", "printed")]
+    return (*said, f"{row['computed']:.6g}", matches, exact, note)

@@ -18,13 +18,6 @@ from dpacct.declare.record import Usage
 if TYPE_CHECKING:
     from dpacct.papers.page import Statement
 
-_WANTS = {
-    "list": "",
-    "show": "the id of a theorem, or words that find one",
-    "search": "words that the paper prints",
-    "eval": "the id of a theorem",
-}
-
 
 @command(
     "theorems",
@@ -52,14 +45,16 @@ def main(line: CommandLine) -> Result:
     number, its authors or the file of its text; `search` takes what the PDF prints. `eval` refuses arguments
     outside the hypotheses (exit code 3), and a refuted statement unless --as-printed is given.
     """
-    action, *rest = line.many("words") or ("list",)
-    if action not in _WANTS:
-        message = f"theorems has the actions {one_of(_WANTS)}, got {shown(action)}"
-        raise Usage(message, argument="WORDS")
-    if _WANTS[action] and not rest:
-        raise Usage(f"theorems {action} needs {_WANTS[action]} after it", argument=action)
+    action, *rest = line.get("words") or ("list",)
+    wants = {"show": "the id of a theorem, or words that find one", "eval": "the id of a theorem"}
+    wants["search"] = "words that the paper prints"
+    if action != "list" and action not in wants:
+        message = f"theorems has the actions {one_of(['list', 'show', 'search', 'eval'])},"
+        raise Usage(f"{message} got {shown(action)}", argument="WORDS")
+    if action != "list" and not rest:
+        raise Usage(f"theorems {action} needs {wants[action]} after it", argument=action)
     if action == "eval":
-        return _evaluate(rest[0], rest[1:], as_printed=line.has("as_printed"))
+        return _evaluate(rest[0], rest[1:], as_printed=bool(line.get("as_printed")))
     return {"list": _list, "show": _show, "search": _search}[action](" ".join(rest))
 
 
@@ -111,8 +106,10 @@ def _search(query: str) -> Result:
     def lines() -> list[str]:
         if not chosen:
             raise Usage(f"no statement of the papers matches {shown(query)}", argument="WORDS")
-        where = [f"{papers()[s.paper].short}, {s.locus}: {s.claim}" for s in chosen]
-        return _cut(table([(s.id, s.verdict, text) for s, text in zip(chosen, where, strict=True)]))
+        rows = [
+            (s.id, s.verdict, f"{papers()[s.paper].short}, {s.locus}: {s.claim}") for s in chosen
+        ]
+        return _cut(table(rows))
 
     return Result(lambda: [summary(s) for s in chosen], lines)
 
@@ -161,6 +158,7 @@ def _evaluate(name: str, pairs: Sequence[str], *, as_printed: bool) -> Result:
     statement, values = get(name), dict(map(_pair, pairs))
     value = statement.evaluate(values, as_printed=as_printed)
     finite: float | str = value if math.isfinite(value) else str(value)
+    said = {k: [*map(str, v)] if isinstance(v, tuple) else str(v) for k, v in values.items()}
     body = {
         "command": "theorems eval",
         "id": statement.id,
@@ -168,10 +166,7 @@ def _evaluate(name: str, pairs: Sequence[str], *, as_printed: bool) -> Result:
         "side": str(statement.side),
         "verdict": statement.verdict,
         "status": statement.evidence,
-        "inputs": {
-            name: f"[{', '.join(map(str, each))}]" if isinstance(each, tuple) else str(each)
-            for name, each in values.items()
-        },
+        "inputs": {k: v if isinstance(v, str) else f"[{', '.join(v)}]" for k, v in said.items()},
     }
     grade = f"{statement.side}, {statement.verdict} ({statement.evidence})"
     return Result(lambda: body, lambda: [f"{statement.id} = {finite!r}  {grade}"])
@@ -182,7 +177,6 @@ def _pair(text: str) -> tuple[str, Fraction | int | tuple[Fraction | int, ...]]:
     name, equals, numbers = text.partition("=")
     if not equals or not name.isidentifier():
         raise Usage(f"an argument must be written NAME=VALUE, got {shown(text)}", argument="WORDS")
-    listed = numbers.strip("[] ").split(",") if "," in numbers else [numbers]
-    checked = (Real(as_float=False).check(name, part) for part in listed)
+    checked = [Real(as_float=False).check(name, part) for part in numbers.strip("[] ").split(",")]
     parts = tuple(each.numerator if each.denominator == 1 else each for each in checked)
     return name, parts if "," in numbers else parts[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from itertools import count
@@ -11,7 +12,7 @@ import click
 
 from dpacct.cli.command import QUIET, CommandLine, argument, command, group, option, switch
 from dpacct.cli.output import ExitStatus, Result
-from dpacct.declare.domain import SEED, STEPS
+from dpacct.declare.domain import STEPS, Integer
 from dpacct.declare.number import down, up
 from dpacct.declare.record import Usage
 from dpacct.errors import InvalidArgument
@@ -58,16 +59,21 @@ def main(line: CommandLine) -> Result:
     instead, which an auditor can read in an afternoon, on every claim that one line carries. Exits with 8
     if a claim does not hold.
     """
-    names, certificate = line.many("names"), line.get("certificate")
+    names, certificate = line.get("names"), line.get("certificate")
     if certificate is not None and names:
         raise Usage("--certificate stands alone; leave the names out", argument="--certificate")
-    if certificate is None and len(names) == 1 and os.path.isfile(names[0]):
+    if certificate is None and len(names) == 1 and _is_file(names[0]):
         certificate = names[0]
     if certificate is not None:
         return _checked(line, certificate)
-    if line.has("independent"):
+    if line.get("independent"):
         raise Usage("--independent needs --certificate", argument="--independent")
     return _searched(line, names)
+
+
+def _is_file(name: str) -> bool:
+    """Return whether a name is that of a file, also of one that is missing."""
+    return os.path.isfile(name) or os.sep in name or name.lower().endswith(".json")
 
 
 def _checked(line: CommandLine, certificate: str) -> Result:
@@ -79,12 +85,12 @@ def _checked(line: CommandLine, certificate: str) -> Result:
         parsed = Certificate.read(certificate).contents
     except InvalidArgument as error:
         raise Usage(f"--{error.message}", argument="--certificate") from error
-    points = count(1)
+    points, independent = count(1), bool(line.get("independent"))
 
     def tell(most: int) -> None:
         line.tell(f"{next(points):,} points of the outer integral, at most {most:,}")
 
-    claims = check(parsed, independent=line.has("independent"), tell=tell)
+    claims = check(parsed, independent=independent, tell=tell)
     holds = all(fine for _, fine in claims)
     first, *others = about(parsed)
     head = f"{first}: {'proven' if holds else 'not proven'}"
@@ -116,27 +122,25 @@ def _searched(line: CommandLine, names: tuple[str, ...]) -> Result:
     from dpacct.papers.verify import examine
 
     started, reports, chosen = time.monotonic(), list["VerifyReport"](), select(names)
-    draws, seed = line.read("draws", STEPS), line.read("seed", SEED) or 0
+    draws, seed = line.read("draws", STEPS), line.read("seed", Integer(0, 10**18)) or 0
     for index, statement in enumerate(chosen, 1):
         line.tell(f"{index} of {len(chosen)} statements, {statement.id}")
         report = examine(statement, draws=draws, seed=seed)
         reports.append(report)
-        if not line.json and (report.surprising or not line.has("quiet")):
+        if not line.json and (report.surprising or not line.get("quiet")):
             click.echo("\n  ".join([_line(report), *report.problems]))
     surprising = [r.statement.id for r in reports if r.surprising]
     unjudged = [r.statement.id for r in reports if r.unjudged]
     seconds, many = time.monotonic() - started, len(chosen)
-    said = f"{many} statement{'s' if many != 1 else ''}"
-    if surprising:
-        said += f", {len(surprising)} not as the registry says: {', '.join(surprising)}"
-    else:
-        said += f",{' all' if many > 1 else ''} as the registry says"
-    said += f"; NOT JUDGED: {', '.join(unjudged)}" if unjudged else ""
+    said = f"{many} statement{'s' if many != 1 else ''},{' all' if many > 1 else ''} as the registry says"
     status = ExitStatus.OK
     if surprising:
+        said = said.partition(",")[0]
+        said += f", {len(surprising)} not as the registry says: {', '.join(surprising)}"
         status = ExitStatus.COUNTER_EXAMPLE
     elif unjudged or not any(report.checked for report in reports):
         status = ExitStatus.NOT_JUDGED
+    said += f"; NOT JUDGED: {', '.join(unjudged)}" if unjudged else ""
     body = {
         "seed": seed,
         "entries": [_json(report) for report in reports],
@@ -144,19 +148,18 @@ def _searched(line: CommandLine, names: tuple[str, ...]) -> Result:
         "not_judged": unjudged,
         "seconds": seconds,
     }
-    lines = lambda: [f"{said} ({seconds:.0f} s)"]  # noqa: E731
-    return Result(lambda: body, lines, lines, status=status)
+    lines = [f"{said} ({seconds:.0f} s)"]
+    return Result(lambda: body, lambda: lines, lambda: lines, status=status)
 
 
 def _line(report: VerifyReport) -> str:
     statement, witness = report.statement, report.witness
     said = "no oracle" if statement.evaluable else "nothing to search"
     if witness is not None:
-        compared = witness.comparison
-        true = f"[{down(compared.lower, 10)}, {up(compared.upper, 10)}]"
-        if compared.lower == compared.upper:
-            true = f"{compared.lower:.10g}"
-        said = f"VIOLATED at {shown(witness.point)}: claimed {compared.claimed:.10g}, true {true}"
+        found = witness.comparison
+        true = f"[{down(found.lower, 10)}, {up(found.upper, 10)}]"
+        true = f"{found.lower:.10g}" if found.lower == found.upper else true
+        said = f"VIOLATED at {shown(witness.point)}: claimed {found.claimed:.10g}, true {true}"
     elif report.unjudged:
         said = "NOT JUDGED: the oracle can tell nothing at any point that was drawn"
     elif report.judged is not None:
@@ -167,11 +170,9 @@ def _line(report: VerifyReport) -> str:
 def _json(report: VerifyReport) -> dict[str, Any]:
     witness: dict[str, Any] | None = None
     if report.witness is not None:
-        compared = report.witness.comparison
-        ends = {"claimed": compared.claimed, "lower": compared.lower, "upper": compared.upper}
-        finite = {
-            key: each if abs(each) < float("inf") else str(each) for key, each in ends.items()
-        }
+        found = report.witness.comparison
+        ends = {"claimed": found.claimed, "lower": found.lower, "upper": found.upper}
+        finite = {key: each if math.isfinite(each) else str(each) for key, each in ends.items()}
         witness = {"inputs": {k: str(v) for k, v in report.witness.point.items()}, **finite}
     return {
         "id": report.statement.id,

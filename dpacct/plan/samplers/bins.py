@@ -14,8 +14,8 @@ from dpacct.vocabulary import Adjacency
 
 if TYPE_CHECKING:
     from dpacct.declare.record import Call
-    from dpacct.declare.words import Steps
     from dpacct.plan.node import Node
+    from dpacct.plan.samplers.steps import Steps
     from dpacct.pld.pair import Pair, Pairs
 
 

@@ -13,7 +13,7 @@ from dpacct.vocabulary import Adjacency, Unit
 
 if TYPE_CHECKING:
     from dpacct.declare.record import Call
-    from dpacct.declare.words import Steps
+    from dpacct.plan.samplers.steps import Steps
     from dpacct.pld.pair import Pair, Pairs
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from dpacct.declare.domain import Word
 from dpacct.declare.number import literal
 from dpacct.declare.record import Record
-from dpacct.declare.words import SAMPLING
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.mechanism import Mechanism
 from dpacct.plan.node import READERS, Around, Fields, Leaf, Node, agree, know, nested, read, take
@@ -19,10 +19,12 @@ from dpacct.vocabulary import Adjacency, Assumption, Unit
 if TYPE_CHECKING:
     from dpacct.citations import Citation
     from dpacct.declare.record import Call
-    from dpacct.declare.words import Steps
+    from dpacct.plan.samplers.steps import Steps
     from dpacct.pld.pair import Pair, Pairs, StatedPairs
 
 
+SAMPLING = Word("poisson", "uniform", "none")
+"""The sampling of a step; a sampler that states an assumption adds its word."""
 # relative: far above the rounding of a sampled loss, a few operations on floats, of losses of up to 500
 _ROUNDING = Fraction(1, 10**12)
 

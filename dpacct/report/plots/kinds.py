@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dpacct.declare.domain import DELTA
-from dpacct.declare.number import down, listed, ln, near, up
+from dpacct.declare.domain import DELTA, one_of
+from dpacct.declare.number import down, ln, near, up
 from dpacct.errors import DpacctError, OutsideDomain, Unsupported
 from dpacct.mechanisms.laws import knots
 from dpacct.plan.node import resolve_adjacency
@@ -295,7 +295,7 @@ def _compared(answers: Sequence[Answer]) -> str:
         if safe > 0
     ]
     title = f"the {method_name(first.method)} epsilon {number}"
-    return f"{title}; {listed(comparisons)}" if comparisons else title
+    return f"{title}; {one_of(comparisons, 'and')}" if comparisons else title
 
 
 # --- an audit

@@ -28,8 +28,3 @@ def test_refusals(words: str, says: str) -> None:
     assert failed.code in (2, 3) and failed.stdout == ""
     assert says in failed.stderr and failed.stderr.count("\n") == 1
     assert failed.stderr.startswith("error: ")
-
-
-def test_json_or_csv() -> None:
-    failed = line(f"curve {PLAN} --json --csv")
-    assert failed.code == 2 and "give one of" in failed.json["error"]["message"]

@@ -172,7 +172,6 @@ def test_a_terminal_gets_a_picture_and_a_pipe_gets_csv() -> None:
     shown = on_a_terminal(*PLAN.split())
     assert "At delta 1e-5 the exact epsilon is 1.516" in shown
     assert any(0x2800 <= ord(letter) < 0x2900 for letter in shown)
-    assert on_a_terminal(*PLAN.split(), "--csv") == piped
 
 
 def test_a_dumb_terminal_gets_csv_and_one_without_unicode_plain_characters() -> None:
