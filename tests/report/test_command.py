@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.cli.commands.report import FORMATS, SUFFIXES
+from dpacct.cli.commands.report import SUFFIXES
 from tests.cli.runner import run
 
 STEPS = '\n[[step]]\nsigma = 1.1\nrate = "1/100"\n'
@@ -34,9 +34,9 @@ def test_every_format_by_name_and_by_suffix(plan: Path) -> None:
         "json": "{",
         "bibtex": "@",
     }
-    assert starts.keys() == set(FORMATS)
+    assert starts.keys() == set(SUFFIXES.values())
     shown = {}
-    for name in FORMATS:
+    for name in SUFFIXES.values():
         done = run("report", str(plan), "--format", name)
         assert done.code == 0 and done.stdout.startswith(starts[name]), done.stderr
         assert done.stdout.endswith("\n") and not done.stdout.endswith("\n\n")
