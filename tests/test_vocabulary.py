@@ -33,7 +33,7 @@ def test_what_is_no_word_is_refused_in_one_sentence(bad: object) -> None:
 
 
 def test_a_near_miss_gets_a_hint() -> None:
-    with pytest.raises(InvalidArgument, match=r"\(did you mean replace-one\?\)$"):
+    with pytest.raises(InvalidArgument, match=r"; did you mean replace-one\?$"):
         Adjacency.parse("replaceone", argument="neighbours")
 
 
