@@ -320,9 +320,9 @@ def inside_a_lambda(alpha: float) -> float:
 
 
 def late(alpha: float) -> float:
-    from dpacct.papers.formulas.mironov2019 import fractional
+    from dpacct.papers.formulas.mironov2019 import by_quadrature
 
-    return math.sqrt(fractional(alpha, 0.1, 1.0))
+    return math.sqrt(by_quadrature(alpha, 0.1, 1.0))
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def joining(sigma: float, participants: int, dimension: int, epsilon: float) -> 
 @oracle("algorithm3_corrected", draws=300, within=1e-7)
 def sum_of_updates(sigma: float, epsilon: float) -> float | None:
     """The positive part of N(1, sigma^2) - e^eps N(0, sigma^2), integrated from where it begins."""
-    return truths.hockey_stick(1.0 / sigma, epsilon)
+    return truths.sampled_profile(1.0 / sigma, epsilon)
 
 
 @oracle("algorithm6", "algorithm6_dropout", draws=200)

@@ -26,6 +26,7 @@ def _matrix(ends: str, sigma: float, d: int) -> Floats:
 
 
 def _risk(ends: str, sigma: float, nu: float, v: Sequence[float]) -> float:
+    """||(A^-1 - I) v||^2 + nu^2 trace(A^-2), dense."""
     inverse = np.linalg.inv(_matrix(ends, sigma, len(v)))
     bias = inverse @ v - v
     return float(bias @ bias + nu * nu * np.sum(inverse * inverse))
@@ -33,13 +34,13 @@ def _risk(ends: str, sigma: float, nu: float, v: Sequence[float]) -> float:
 
 @oracle("proposition1", draws=200, within=1e-6)
 def neumann_risk(v: Sequence[float], sigma: float, nu: float) -> float:
-    """||(A^-1 - I) v||^2 + nu^2 trace(A^-2), dense, for a path."""
+    """The risk by dense matrices, for a path."""
     return _risk("neumann", sigma, nu, v)
 
 
 @oracle("proposition1_periodic", draws=200, within=1e-6)
 def periodic_risk(v: Sequence[float], sigma: float, nu: float) -> float:
-    """||(A^-1 - I) v||^2 + nu^2 trace(A^-2), dense, for a cycle."""
+    """The risk by dense matrices, for a cycle."""
     return _risk("periodic", sigma, nu, v)
 
 
@@ -59,20 +60,13 @@ def periodic_ends(v: Sequence[float], sigma: float) -> Ends:
 
 @oracle("remark1", draws=500, within=1e-7)
 @oracle("lemma2", draws=5000, within=1e-7)
-def by_a_fixed_size(tau: float, nu2: float, alpha: float) -> float:
+def of_a_fixed_size(tau: float, nu2: float, alpha: float) -> float | None:
     """Renyi divergence of the dominating pair C_tau under replace-one, by the exact engine."""
-    return float(dp.WithoutReplacement(tau)(dp.Gaussian(sigma=nu2**0.5)).rdp(alpha))
+    return truths.by_fixed_size(alpha, tau, math.sqrt(nu2))
 
 
 def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
-    # a few orders show most claims to hold; the whole curve, then the exact delta, are asked after
-    reach = -math.log(delta) / epsilon
-    orders = [1.0 + share * reach for share in (1.0, 1.5, 2.5)]
-    divergences = node.rdp(orders)
-    for order, divergence in zip(orders, np.atleast_1d(divergences).tolist(), strict=True):
-        log_delta = (order - 1.0) * (divergence - epsilon)
-        if log_delta <= math.log(delta):
-            return Comparison(delta, math.exp(log_delta), math.exp(log_delta))
+    """Delta by Renyi moments, which bound it from above; where that is above the target, exactly."""
     true = node.delta(epsilon=epsilon, method="rdp").value
     if true > delta:
         true = node.delta(epsilon=epsilon, method="exact").value
@@ -83,10 +77,7 @@ def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
 def uniform_guarantee(
     nu: float, epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float = 0.0
 ) -> Comparison:
-    """Delta at that noise and epsilon under replace-one: C_tau at sigma = nu/(2G), composed.
-
-    By Renyi moments, which bound it from above; where they are above the target, exactly.
-    """
+    """Delta at that noise and epsilon under replace-one: C_tau at sigma = nu/(2G), composed."""
     node = dp.WithoutReplacement(tau)(dp.Gaussian(sigma=nu / (2.0 * clip))) * steps
     return _delivered(node, epsilon, delta)
 
@@ -96,19 +87,20 @@ def _least_epsilon(constant: float, least: float, delta: float, tau: float, step
     share = np.geomspace(1e-7, 0.5, 20_000)
     lam = np.concatenate([share, 1.0 - share[::-1]])
 
-    def exists(epsilon: float, where: Floats) -> tuple[bool, float]:
-        order = 1.0 - np.log(delta) / ((1.0 - where) * epsilon)
-        x = constant * tau**2 * steps * order / (where * epsilon)
-        with np.errstate(over="ignore"):
-            room = 2.0 * x / 3.0 * -np.log(tau * order * (1.0 + x)) - order + 1.0
-        room[x < least] = -np.inf
-        at = int(np.argmax(room))
-        return bool(room[at] >= 0.0), float(where[at])
-
     def missing(epsilon: float) -> bool:
-        solution, best = exists(epsilon, lam)
-        near = best * np.geomspace(0.998, 1.0 / 0.998, 20_001)
-        return not (solution or exists(epsilon, near[near < 1.0])[0])
+        where = lam
+        for _ in range(2):  # then more of them near the best
+            order = 1.0 - np.log(delta) / ((1.0 - where) * epsilon)
+            x = constant * tau**2 * steps * order / (where * epsilon)
+            with np.errstate(over="ignore"):
+                room = 2.0 * x / 3.0 * -np.log(tau * order * (1.0 + x)) - order + 1.0
+            room[x < least] = -np.inf
+            at = int(np.argmax(room))
+            if room[at] >= 0.0:
+                return False
+            near = where[at] * np.geomspace(0.998, 1.0 / 0.998, 20_001)
+            where = near[near < 1.0]
+        return True
 
     high = 1.0
     while missing(high):
@@ -147,9 +139,9 @@ def least_sampled(delta: float, tau: float, steps: int) -> float | None:
 
 @oracle("theorem2_proof", draws=4000, within=1e-7)
 @oracle("lemma3", "lemma3_integer", draws=5000, within=1e-7)
-def by_coins(tau: float, nu2: float, alpha: float) -> float:
+def of_coins(tau: float, nu2: float, alpha: float) -> float | None:
     """Renyi divergence of the Poisson-sampled Gaussian, the worse direction, by the exact engine."""
-    return float(dp.Poisson(tau)(dp.Gaussian(sigma=nu2**0.5)).rdp(alpha))
+    return truths.by_coins(alpha, tau, math.sqrt(nu2))
 
 
 @oracle("eq5", draws=300)
@@ -185,14 +177,6 @@ def largest_order(tau: float, nu2: float) -> float:
         right = 1 / c - log(mpf(tau) * (1 + mpf(nu2))) - log(c)
         w = lambertw(exp(right)).real
         return float(c * w)
-
-
-@oracle("appendix_a", draws=250, within=1e-7)
-def dominating_pair(alpha: int, tau: float, sigma: float) -> float | None:
-    """The dominating pair C_tau of the Gaussian under replace-one, by the exact engine."""
-    if sigma < 0.05:
-        return None
-    return float(dp.WithoutReplacement(tau)(dp.Gaussian(sigma=sigma)).rdp(alpha))
 
 
 @oracle("lemma4", draws=300)

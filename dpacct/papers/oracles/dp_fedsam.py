@@ -97,14 +97,14 @@ def gaussian_step(
     mu, rate = 2.0 * smoothness * rho / (sigma * clip), participants / samples
     if mu > 25.0:
         return None
-    true = truths.sampled_profile(mu, rate, claimed) if claimed < 29.0 else None
+    true = truths.sampled_profile(mu, claimed, rate) if claimed < 29.0 else None
     return None if true is None else Comparison(rate * math.exp(log_delta), true, true)
 
 
 @oracle("theorem4_corrected", draws=300, within=1e-8)
 def one_round(sigma: float, rate: float, epsilon: float) -> float | None:
-    """Opposite clipped updates, one step on a uniform sample, the hockey stick by quadrature."""
-    return truths.sampled_profile(2.0 / sigma, rate, epsilon)
+    """Opposite clipped updates, one step on a uniform sample, the hockey stick of two normal tails."""
+    return truths.sampled_profile(2.0 / sigma, epsilon, rate)
 
 
 @oracle("theorem5", draws=100)

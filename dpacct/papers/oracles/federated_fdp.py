@@ -42,7 +42,7 @@ def two_helpers(mu: float, correlation: float) -> float | None:
         return None
     # their sum and difference are independent, and only the mean of the sum moves, by 2 mu
     deviation = math.sqrt(2.0 * (1.0 + correlation))
-    return truths.hockey_stick(2.0 * mu / deviation, 0.0) if deviation > 1e-3 else None
+    return truths.sampled_profile(2.0 * mu / deviation, 0.0) if deviation > 1e-3 else None
 
 
 @oracle("c_p", draws=60, within=2e-5)
@@ -75,7 +75,7 @@ def sampled_round(mu: float, rate: float, alpha: float) -> Ends:
 @oracle("lemma3_8_tight", draws=300, within=1e-8)
 def round_profile(mu: float, rate: float, epsilon: float) -> float | None:
     """The hockey stick of the helper model by quadrature, where i and j both took part."""
-    both = truths.hockey_stick(mu, epsilon)
+    both = truths.sampled_profile(mu, epsilon)
     return None if both is None else rate * rate * both
 
 
@@ -131,7 +131,7 @@ def coins_and_shifts(mu: float, rate: float, rounds: int, epsilon: float) -> flo
     """The mean over how often j took part: so many shifts in as many directions, by quadrature."""
     parts = []
     for k, weight in enumerate(truths.binomial(rounds, rate).tolist()[1:], 1):
-        stick = truths.hockey_stick(mu * math.sqrt(k), epsilon) if weight else 0.0
+        stick = truths.sampled_profile(mu * math.sqrt(k), epsilon) if weight else 0.0
         if stick is None:
             return None
         parts.append(weight * stick)

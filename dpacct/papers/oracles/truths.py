@@ -8,24 +8,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpacct.papers.oracles.oracle import Comparison, oracle
+import dpacct as dp
+from dpacct.papers.oracles.oracle import Comparison, Floats, oracle
 from dpacct.papers.page import Ends
 
-if TYPE_CHECKING:
-    pass
-
-Floats: TypeAlias = NDArray[np.float64]
 Votes: TypeAlias = tuple[float, ...]
 MOST_COUNTED = 20_000  # clients of a shuffle whose counts are added up
-
-
-# --- places
 
 
 def last(
@@ -40,15 +32,24 @@ def last(
     return inside
 
 
+def around(value: Ends, times: float = 1.0, more: float = 0.0) -> Ends:
+    """Both ends of so many times a value that is known with some room, and `more` of it."""
+    return times * (value[0] - value[1] - more), times * (value[0] + value[1] + more)
+
+
 # --- two-point laws
 
 
+def _two_points(alpha: float, log_p: Floats, log_q: Floats) -> Floats:
+    """Renyi divergences of (p, 1-p) from (q, 1-q), from logarithms of both parts."""
+    first = alpha * log_p + (1.0 - alpha) * log_q
+    second = alpha * np.log(-np.expm1(log_p)) + (1.0 - alpha) * np.log(-np.expm1(log_q))
+    return np.asarray(np.logaddexp(first, second) / (alpha - 1.0))
+
+
 def two_point_divergence(alpha: float, p: float, q: float) -> float:
-    """Renyi divergence of (p, 1-p) from (q, 1-q), from logarithms of both parts."""
-    first = alpha * math.log(p) + (1.0 - alpha) * math.log(q)
-    second = alpha * math.log1p(-p) + (1.0 - alpha) * math.log1p(-q)
-    high = max(first, second)
-    return max(0.0, (high + math.log1p(math.exp(-abs(first - second)))) / (alpha - 1.0))
+    """Renyi divergence of (p, 1-p) from (q, 1-q)."""
+    return max(0.0, float(_two_points(alpha, *np.log([p, q]))))
 
 
 def partners(p: float, alpha: float, rho: float) -> list[float]:
@@ -71,15 +72,6 @@ def attained(alpha: float, *pairs: tuple[float, float]) -> Ends:
     return value * (1.0 - 1e-9) - 1e-13 * alpha / (alpha - 1.0), math.inf
 
 
-def _two_point_divergences(alpha: float, log_p: Floats, log_q: Floats) -> Floats:
-    """Renyi divergence of (p, 1-p) from (q, 1-q)."""
-    log_p_not = np.log(-np.expm1(log_p))
-    log_q_not = np.log(-np.expm1(log_q))
-    first = alpha * log_p + (1.0 - alpha) * log_q
-    second = alpha * log_p_not + (1.0 - alpha) * log_q_not
-    return np.asarray(np.logaddexp(first, second) / (alpha - 1.0))
-
-
 @oracle("mironov2017.proposition3", "canonne2020.proposition12", draws=1500)
 @oracle("dp_fed_ls.lemma1", draws=1500)
 @oracle("dp_fedsam.eq16", "ae_dpfl.lemma9", draws=300)
@@ -87,15 +79,13 @@ def worst_epsilon(alpha: float, rho: float, delta: float) -> Ends:
     """The largest epsilon of many two-point mechanisms whose divergence is exactly rho."""
     shares = np.concatenate([np.geomspace(1e-6, 0.5, 90), 1.0 - np.geomspace(0.49, 1e-9, 90)])
     p = delta + (1.0 - delta) * shares
-    shares, p = shares[p < 1.0], p[p < 1.0]
-    log_p: NDArray[np.float64] = np.log(p)
+    shares, log_p = shares[p < 1.0], np.log(p[p < 1.0])
     # D falls in q on (0, p): bisect log q between far below and p
-    low = log_p - (800.0 + rho)
-    high = log_p.copy()
+    low, high = log_p - (800.0 + rho), log_p
     for _ in range(56):  # of a width of 800
         middle = 0.5 * (low + high)
         with np.errstate(all="ignore"):
-            beyond = _two_point_divergences(alpha, log_p, middle) > rho
+            beyond = _two_points(alpha, log_p, middle) > rho
         low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
     gain = np.log((1.0 - delta) * shares) - high  # the pair at `high` has divergence at most rho
     return max(0.0, float(np.max(gain))), math.inf
@@ -104,31 +94,15 @@ def worst_epsilon(alpha: float, rho: float, delta: float) -> Ends:
 # --- noisy votes
 
 
-@cache
-def _grid() -> Floats:
-    # a Gaussian of variance 1/3 and more is integrated to rounding at this step
-    return np.linspace(-38.0, 38.0, 381)
-
-
-@lru_cache(maxsize=2048)
-def _log_behind(margin: float) -> Floats:
-    """Log of how likely a count that lies so far behind, in noises, stays there: by the leader's noise."""
-    from scipy.special import log_ndtr
-
-    return np.asarray(log_ndtr(_grid() + margin))
-
-
-def log_labels(votes: tuple[float, ...], sigma: float) -> Floats:
+def log_labels(votes: Votes, sigma: float) -> Floats:
     """Log of the probability that each class wins, noise of std sigma on each count."""
     from scipy.special import log_ndtr
 
-    if len(votes) == 2:
-        margin = (votes[0] - votes[1]) / (math.sqrt(2.0) * sigma)
-        return np.asarray(log_ndtr(np.array([margin, -margin])))
-    z, logs = _grid(), []
+    # a Gaussian of variance 1/3 and more is integrated to rounding at this step
+    z, logs = np.linspace(-38.0, 38.0, 381), []
     for index, base in enumerate(votes):
-        others = (*votes[:index], *votes[index + 1 :])
-        height = sum((_log_behind((base - count) / sigma) for count in others), -0.5 * z * z)
+        others = np.array([*votes[:index], *votes[index + 1 :]])[:, None]
+        height = log_ndtr(z + (base - others) / sigma).sum(axis=0) - 0.5 * z * z
         logs.append(np.logaddexp.reduce(height))
     return np.array(logs) + math.log(float(z[1] - z[0]) / math.sqrt(2.0 * math.pi))
 
@@ -144,21 +118,17 @@ def label_divergence(alpha: float, log_p: Floats, log_q: Floats) -> float:
     moved[lead] = -moved.sum()  # what the others lose, without cancelling
     with np.errstate(all="ignore"):
         x = moved / q
-        tiny = 0.5 * alpha * (alpha - 1.0) * x * x * (1.0 + (alpha - 2.0) * x / 3.0)
-        small = np.expm1(alpha * np.log1p(x)) - alpha * x
-        near = q * np.where(np.abs(alpha * x) < 1e-5, tiny, small)
+        near = q * (np.expm1(alpha * np.log1p(x)) - alpha * x)
     excess = np.where(np.abs(x) < 0.5, near, np.exp(power) - q - alpha * moved)
     return math.log1p(max(0.0, float(excess.sum()))) / (alpha - 1.0)
 
 
 def one_agent(votes: Votes) -> Iterator[Votes]:
     """One hard vote more or fewer."""
-    for index in range(len(votes)):
-        for step in (1.0, -1.0):
-            if votes[index] + step >= 0.0:
-                changed = list(votes)
-                changed[index] += step
-                yield tuple(changed)
+    for index, count in enumerate(votes):
+        for changed in (count + 1.0, count - 1.0):
+            if changed >= 0.0:
+                yield (*votes[:index], changed, *votes[index + 1 :])
 
 
 def one_moved(votes: Votes, weight: float) -> Iterator[Votes]:
@@ -175,20 +145,17 @@ def worst_label_divergence(
     votes: Votes, others: Iterator[Votes], sigma: float, alpha: float, *, both: bool
 ) -> Ends | None:
     """The largest divergence of the label released on these votes from that on others, and back if `both`."""
-    if len(votes) > 2 and (max(votes) - min(votes) + 2.0) / sigma >= 45.0:
+    if (max(votes) - min(votes) + 2.0) / sigma >= 45.0:
         return None  # some label's probability lies below the range of floats
-    base = log_labels(votes, sigma)
-    worst = 0.0
+    base, worst = log_labels(votes, sigma), 0.0
     for other in others:
-        theirs = log_labels(other, sigma)
-        worst = max(worst, label_divergence(alpha, base, theirs))
-        if both:
-            worst = max(worst, label_divergence(alpha, theirs, base))
+        pair = base, log_labels(other, sigma)
+        worst = max(worst, *(label_divergence(alpha, *p) for p in (pair, pair[::-1])[: 1 + both]))
     room = 1e-7 * worst + 1e-14 * alpha / (alpha - 1.0)  # rounding, over alpha - 1
     return worst - room, worst + room
 
 
-# --- randomised response, composed
+# --- randomised response: composed, and shuffled
 
 
 @oracle("kairouz2015.theorem3_3", draws=150, within=1e-7)
@@ -211,9 +178,6 @@ def coins_delta(step: float, failure: float, steps: int, epsilon: float) -> Ends
     return value * (1.0 - 1e-10), value * (1.0 + 1e-10)
 
 
-# --- shuffled randomised response
-
-
 def binomial(n: int, p: float) -> Floats:
     """Probabilities of 0..n successes."""
     from scipy.special import gammaln, xlog1py, xlogy
@@ -226,8 +190,7 @@ def binomial(n: int, p: float) -> Floats:
 def _positive(p: Floats, q: Floats, epsilon: float) -> float:
     """The larger of both directions' deltas."""
     growth = math.exp(epsilon)
-    up = float(np.maximum(p - growth * q, 0.0).sum())
-    return max(up, float(np.maximum(q - growth * p, 0.0).sum()))
+    return max(float(np.maximum(a - growth * b, 0.0).sum()) for a, b in ((p, q), (q, p)))
 
 
 def more_answers(epsilon: float, eps0: float, clients: int, answers: int = 3) -> float:
@@ -237,11 +200,8 @@ def more_answers(epsilon: float, eps0: float, clients: int, answers: int = 3) ->
     """
     lie = 1.0 / (math.exp(eps0) + answers - 1.0)
     honest = math.exp(eps0) * lie
-    others = clients - 1
-    answered = binomial(others, 2.0 * lie)
-    shape = (clients + 1, clients + 1)
-    p, q = np.zeros(shape), np.zeros(shape)
-    for said, chance in enumerate(answered.tolist()):
+    p, q = np.zeros((2, clients + 1, clients + 1))
+    for said, chance in enumerate(binomial(clients - 1, 2.0 * lie).tolist()):
         ones = binomial(said, 0.5) * chance
         at = np.arange(said + 1)
         for table, says_0, says_1 in ((p, honest, lie), (q, lie, honest)):
@@ -255,8 +215,10 @@ def two_answers(epsilon: float, eps0: float, clients: int) -> float:
     """Delta of the count of ones: one client holds one and all others zero, against all zero."""
     lie = 1.0 / (1.0 + math.exp(eps0))
     others = binomial(clients - 1, lie)
-    held = np.append(others * lie, 0.0) + np.append(0.0, others * (1.0 - lie))
-    none = np.append(others * (1.0 - lie), 0.0) + np.append(0.0, others * lie)
+    held, none = (
+        np.append(others * (1.0 - one), 0.0) + np.append(0.0, others * one)
+        for one in (1.0 - lie, lie)
+    )
     return _positive(held, none, epsilon)
 
 
@@ -296,28 +258,51 @@ def shuffled_divergence(alpha: float, epsilon: float, clients: int) -> float | N
     k = np.arange(clients + 1.0)
     # a client holding 1 sends 1 with probability 1 - q: the ratio of the two laws of the count
     ratio = k * (1.0 - q) / (clients * q) + (clients - k) * q / (clients * (1.0 - q))
-    weight = binomial(clients, q)
-    x = ratio - 1.0  # its mean is 0
-    both = []
+    weight, x = binomial(clients, q), ratio - 1.0
+    means = []
     with np.errstate(all="ignore"):
         for order in (alpha, 1.0 - alpha):
-            small = np.where(np.abs(x) < 0.5, np.expm1(order * np.log1p(x)), ratio**order - 1.0)
-            # less its linear term, whose mean is 0
-            mean = float(np.sum(np.where(weight > 0.0, weight * (small - order * x), 0.0)))
-            both.append(math.log1p(mean) / (alpha - 1.0))
-    return max(both)
+            rise = np.where(np.abs(x) < 0.5, np.expm1(order * np.log1p(x)), ratio**order - 1.0)
+            # less its linear term, as the mean of x is 0
+            means.append(float(np.sum(np.where(weight > 0.0, weight * (rise - order * x), 0.0))))
+    return math.log1p(max(means)) / (alpha - 1.0)
 
 
 @oracle("girgis2021.lower", "udp_fl.lemma2", "udp_fl.lemma3", draws=600, within=1e-8)
-@oracle("girgis2021.upper", draws=200, within=1e-8)
-@oracle("udp_fl.lemma2_corrected", draws=200, within=1e-8)
+@oracle("girgis2021.upper", "udp_fl.lemma2_corrected", draws=200, within=1e-8)
 def randomised_response(alpha: int, epsilon: float, clients: int) -> float | None:
     """The count of ones among N randomised responses, one of them changed: exact sums."""
     # of a smaller epsilon too little is left of the sums' digits
     return shuffled_divergence(alpha, epsilon, clients) if epsilon >= 1e-3 else None
 
 
+@oracle("balle2019.hoeffding", "balle2019.bennett", draws=400, within=1e-8)
+@oracle("balle2019.hoeffding_rr", "balle2019.bennett_rr", draws=400, within=1e-8)
+def counted(eps0: float, epsilon: float, clients: int, answers: int = 0) -> Ends | None:
+    """A lower bound of delta, from counts of shuffled randomised response on k answers, or on 2 and 3."""
+    if clients > (60 if answers > 2 else MOST_COUNTED):
+        return None
+    if answers == 0:
+        return exact_enough(shuffled_delta(epsilon, eps0, clients))
+    if answers == 2:
+        return exact_enough(two_answers(epsilon, eps0, clients))
+    return exact_enough(more_answers(epsilon, eps0, clients, answers))
+
+
 # --- the staircase, piece by piece
+
+
+@oracle("geng2014.amplitude", draws=200, within=1e-8)
+def amplitude(lam: float, nu: float) -> float:
+    """The mean of |x| of one draw, summed piece by piece."""
+    return staircase_moment(lam, nu, 1)
+
+
+@oracle("geng2014.least_variance", draws=20, within=1e-8, claimed=True)
+def least_square_over_shapes(nu: float, lam: float) -> Comparison:
+    """E X^2 at that nu beside its least value over nu."""
+    least = least_staircase_moment(lam, 2)
+    return Comparison(staircase_moment(lam, nu, 2), least, least)
 
 
 @oracle("udp_fl.lemma1", "geng2014.least_amplitude", draws=30, within=1e-8)
@@ -334,11 +319,9 @@ def staircase_moment(lam: float, nu: float, power: int) -> float:
     ends = np.unique(np.concatenate([np.arange(steps + 1.0), np.arange(steps) + nu]))
     middle = 0.5 * (ends[1:] + ends[:-1])
     below = np.floor(middle)
-    level = -lam * (below + (middle - below >= nu))
-    weight: Floats = np.exp(level)
-    mass = float(np.sum(weight * np.diff(ends)))
+    weight = np.exp(-lam * (below + (middle - below >= nu)))
     part = np.diff(ends ** (power + 1)) / (power + 1)
-    return float(np.sum(weight * part)) / mass
+    return float(weight @ part) / float(weight @ np.diff(ends))
 
 
 def least_staircase_moment(lam: float, power: int) -> float:
@@ -355,6 +338,11 @@ def least_staircase_moment(lam: float, power: int) -> float:
 # --- Gaussian shifts
 
 
+def normal_density(x: Floats) -> Floats:
+    """The density of N(0, 1)."""
+    return np.asarray(np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi))
+
+
 @oracle("dong2019.definition2_6", draws=400)
 def error_two(mu: float, alpha: float) -> float | None:
     """Type II error of the test x > cut of N(0,1) against N(mu,1), 40 digits; None where it underflows."""
@@ -366,22 +354,17 @@ def error_two(mu: float, alpha: float) -> float | None:
     return float(error) if error > 1e-300 else None
 
 
-@cache
-def _rule() -> tuple[Floats, Floats]:
-    nodes, weights = np.polynomial.legendre.leggauss(200)
-    return nodes, weights
+@oracle("dong2019.theorem4_2", "balle_wang.theorem8", draws=300, within=1e-8)
+def sampled_profile(mu: float, epsilon: float, rate: float = 1.0) -> float | None:
+    """The mass of (1-p) N(0,1) + p N(mu,1) - e^eps N(0,1) beyond where it begins, 60 digits."""
+    from mpmath import erfc, exp, log, mp, mpf, sqrt
 
-
-def integral(height: Callable[[Floats], Floats], low: float, high: float) -> float:
-    """Gauss and Legendre's rule of 200 points."""
-    nodes, weights = _rule()
-    half = 0.5 * (high - low)
-    return half * float(weights @ height(low + half * (nodes + 1.0)))
-
-
-def normal_density(x: Floats) -> Floats:
-    """The density of N(0, 1)."""
-    return np.asarray(np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi))
+    with mp.workdps(60):
+        m, p, growth = mpf(mu), mpf(rate), exp(mpf(epsilon))
+        cut = log(1 + (growth - 1) / p) / m + m / 2
+        far, near = (erfc(x / sqrt(2)) / 2 for x in (cut - m, cut))
+        value = p * far + (1 - p - growth) * near
+    return float(value) if value > 1e-300 else None
 
 
 def normal_divergence(order: float, shift: float, spread: float = 1.0) -> Ends | None:
@@ -395,42 +378,10 @@ def normal_divergence(order: float, shift: float, spread: float = 1.0) -> Ends |
     centre = (1.0 - order) * shift / spread**2 / precision
     x = centre + np.linspace(-13.0, 13.0, 1301) / math.sqrt(precision)
     log_p, log_q = -0.5 * np.square(x), -0.5 * np.square((x - shift) / spread) - math.log(spread)
-    heights = order * log_p + (1.0 - order) * log_q
-    peak = float(heights.max())
-    area = float(np.exp(heights - peak).sum()) * float(x[1] - x[0]) / math.sqrt(2.0 * math.pi)
+    scale = math.log(float(x[1] - x[0]) / math.sqrt(2.0 * math.pi))
+    log_area = float(np.logaddexp.reduce(order * log_p + (1.0 - order) * log_q)) + scale
     lost = 1e-15 * order * float(np.abs(log_p).max() + np.abs(log_q).max()) + 1e-14
-    return (peak + math.log(area)) / (order - 1.0), lost / (order - 1.0)
-
-
-def around(value: Ends, times: float = 1.0, more: float = 0.0) -> Ends:
-    """Both ends of so many times a value that is known with some room, and `more` of it."""
-    return times * (value[0] - value[1] - more), times * (value[0] + value[1] + more)
-
-
-def hockey_stick(mu: float, epsilon: float) -> float | None:
-    """The positive part of N(mu,1) - e^eps N(0,1), integrated from where it begins."""
-    return sampled_profile(mu, 1.0, epsilon)
-
-
-@oracle("dong2019.theorem4_2", draws=300, within=1e-8)
-def sampled_profile(mu: float, rate: float, epsilon: float) -> float | None:
-    """The positive part of ((1-p) N(0,1) + p N(mu,1)) - e^eps N(0,1), integrated from where it begins."""
-    if epsilon > 30.0:
-        return None
-    growth = math.expm1(epsilon)
-    cut = math.log1p(growth / rate) / mu + 0.5 * mu
-    if cut > 30.0:
-        return None  # below the range of floats
-
-    def gap(x: Floats) -> Floats:
-        """p (N(mu,1) - N(0,1)) - (e^eps - 1) N(0,1)."""
-        loss, base, far = mu * x - 0.5 * mu * mu, normal_density(x), normal_density(x - mu)
-        apart = np.where(loss < 1.0, base * np.expm1(np.minimum(loss, 1.0)), far - base)
-        return np.asarray(rate * apart - growth * base)
-
-    scale = 1.0 / (1.0 + max(cut - mu, 0.0))
-    middle = cut + 9.0 * scale
-    return integral(gap, cut, middle) + integral(gap, middle, cut + 40.0 * scale)
+    return log_area / (order - 1.0), lost / (order - 1.0)
 
 
 @oracle("dong2019.c_p", draws=120, within=2e-5)
@@ -448,3 +399,29 @@ def envelope(mu: float, rate: float, alpha: float) -> Ends:
     x, y = np.array(hull(list(zip(across, up, strict=True)))).T
     value = float(np.interp(alpha, x, y))
     return value - 1e-7, value + 1e-15
+
+
+# --- sampled Gaussians, by the exact engine
+
+
+@oracle("mironov2019.fractional", draws=150, within=1e-6)
+@oracle("mironov2019.integer", draws=1500, within=1e-7)
+def by_coins(alpha: float, rate: float, sigma: float) -> float | None:
+    """Renyi divergence of the Poisson-sampled Gaussian, the worse direction, by the exact engine."""
+    return None if sigma < 0.05 else float(dp.Poisson(rate)(dp.Gaussian(sigma=sigma)).rdp(alpha))
+
+
+@oracle("wang2018.theorem9", "dp_fed_ls.appendix_a", draws=250, within=1e-7)
+def by_fixed_size(alpha: float, tau: float, sigma: float) -> float | None:
+    """Renyi divergence of the dominating pair C_tau under replace-one, by the exact engine."""
+    if sigma < 0.05:
+        return None
+    with np.errstate(over="ignore"):  # of terms that the engine then takes in logarithms
+        return float(dp.WithoutReplacement(tau)(dp.Gaussian(sigma=sigma)).rdp(alpha))
+
+
+@oracle("dong2019.c_p_renyi", draws=100, within=1e-7)
+def renyi_fixed(mu: float, rate: float, alpha: float) -> Ends | None:
+    """The same, with mu = 1/sigma."""
+    value = by_fixed_size(alpha, rate, min(1.0 / mu, 1e9))
+    return None if value is None else around((value, 1e-9 * value + 1e-13 / (alpha - 1.0)))
