@@ -25,7 +25,7 @@ from dpacct.errors import BudgetExceeded, DpacctError, InvalidArgument, LedgerDa
 from dpacct.ledger.accounts import RUN, Account, LedgerQuestions, State, facts_of, spent
 from dpacct.ledger.execution import Execution
 from dpacct.ledger.rules import NOTHING, BudgetRule, Charges, Terms, read
-from dpacct.ledger.store import Entry, JournalMode, News, Store, plan_id
+from dpacct.ledger.store import Entry, JournalMode, Store, plan_id
 from dpacct.plan.node import Node, from_dict
 from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus, Unit
 
@@ -88,9 +88,8 @@ class Ledger(LedgerQuestions):
         terms = Terms(budget if said else None, plan, adjacency, unit)
 
         def first() -> Entry:
-            accounts, plans = _opening(terms.rule(), [RUN])
             by = f"dpacct {metadata.version('dpacct')}"
-            return {"id": uuid.uuid4().hex, "by": by, "plans": plans, "accounts": accounts}
+            return {"id": uuid.uuid4().hex, "by": by, **_opening(terms.rule(), [RUN])}
 
         make = first if said else None
         self._store = Store(
@@ -136,9 +135,9 @@ class Ledger(LedgerQuestions):
     def _session(self, *, write: bool = False) -> Iterator[None]:
         """One transaction, in which everything that was committed so far has been read."""
         with self._store.session(write=write):
-            for news in self._store.news():
+            for entries in self._store.news():
                 try:
-                    self._learn(news)
+                    self._learn(entries)
                 except BaseException as error:
                     self._forget()
                     raise self._unreadable(error) from None
@@ -153,37 +152,43 @@ class Ledger(LedgerQuestions):
         message += f" though its hash holds ({shown(str(error))})"
         return LedgerDamaged(message, argument="path")
 
-    def _learn(self, news: News) -> None:
+    def _learn(self, entries: list[Entry]) -> None:
         """Take over what entries say that this object has not read yet."""
-        for plan, text, _ in news.plans:
-            self._nodes[plan] = from_dict(json.loads(text))
-        for name, text, _ in news.accounts:
-            if text not in self._rules:
-                self._rules[text] = self._rule(text)
-            if name in self._opened:
-                raise ValueError(f"account {shown(name)} is opened twice")
-            self._opened[name] = self._rules[text]
-            self._states.pop(name, None)
-        self._outcomes |= {n: how for n, how, _ in news.outcomes}
         after: dict[tuple[State, str], State] = {}
-        for n, name, plan, label, named in news.charges:
-            if plan not in self._nodes:
-                raise KeyError(plan)
-            counts = self._counts.setdefault(name, {})
-            counts[plan] = counts.get(plan, 0) + 1
-            if named and n not in self._labels.setdefault(label, [])[-1:]:
-                self._labels[label].append(n)
-            if name in self._states:
-                state = self._states[name]
-                if (state, plan) not in after:
-                    charges = state.charges.after(self._nodes[plan])
-                    after[state, plan] = State(state.rule, charges)
-                self._states[name] = after[state, plan]
-        for text, source, status, id in news.checks:
-            # the last result of each check, but a violation is never undone
-            earlier = self._checks.get(text)
-            if earlier is None or earlier.status is not AssumptionStatus.VIOLATED:
-                self._checks[text] = Assumption(text, source, AssumptionStatus.parse(status), id)
+        for n, entry in enumerate(entries, self._store.n + 1):
+            if entry["n"] != n:
+                raise ValueError(f"entry {n} says that it is {shown(entry['n'])}")
+            for id, text in entry.get("plans", {}).items():
+                if plan_id(text) != id:
+                    raise ValueError(f"plan {shown(id)} is another one")
+                self._nodes[id] = from_dict(json.loads(text))
+            for text, names in entry.get("accounts", ()):
+                rule = self._rules[text] = self._rules.get(text) or self._rule(text)
+                if twice := self._opened.keys() & {*names}:
+                    raise ValueError(f"account {shown(min(twice))} is opened twice")
+                self._opened |= dict.fromkeys(names, rule)
+                for name in names:
+                    self._states.pop(name, None)
+            self._outcomes |= dict(entry.get("ended", ()))
+            if entry["event"] == "intent" and entry["named"]:
+                self._labels.setdefault(entry["label"], []).append(n)
+            for plan, names in entry.get("spend", ()):
+                node = self._nodes[plan]
+                for name in names:
+                    counts = self._counts.setdefault(name, {})
+                    counts[plan] = counts.get(plan, 0) + 1
+                    state = self._states.get(name)
+                    if state is None:
+                        continue
+                    if (state, plan) not in after:
+                        after[state, plan] = State(state.rule, state.charges.after(node))
+                    self._states[name] = after[state, plan]
+            for text, source, status, id in entry.get("checks", ()):
+                # the last result of each check, but a violation is never undone
+                earlier = self._checks.get(text)
+                if earlier is None or earlier.status is not AssumptionStatus.VIOLATED:
+                    found = AssumptionStatus.parse(status)
+                    self._checks[text] = Assumption(text, source, found, id)
 
     def _rule(self, text: str) -> BudgetRule:
         fields = json.loads(text)
@@ -315,9 +320,7 @@ class Ledger(LedgerQuestions):
             for rule in {self._of(name).rule for name in exist.intersection(names)}:
                 terms.agrees(rule)
             if fresh:
-                accounts, plans = _opening(terms.rule(), fresh)
-                plans = [text for text in plans if plan_id(text) not in self._nodes]
-                self._store.append("opened", plans=plans, accounts=accounts)
+                self._store.append("opened", **_opening(terms.rule(), fresh))
 
     def spend(
         self, plan: Node | Mapping[str, Node], *, label: str = "", replay: bool = False
@@ -352,10 +355,12 @@ class Ledger(LedgerQuestions):
                     reason = state.rule.refusal(state.charges, node)
                     raise BudgetExceeded(reason + whose, argument="plan")
             texts = {node: node.to_json() for _, node in alike}
-            fresh = [text for text in texts.values() if plan_id(text) not in self._nodes]
-            spend = [(plan_id(texts[node]), names) for (_, node), names in alike.items()]
-            fields = {"label": label, "named": named, "spend": spend}
-            n = self._append("intent", plans=list(dict.fromkeys(fresh)), **fields)
+            ids = {node: plan_id(text) for node, text in texts.items()}
+            fresh = {
+                ids[node]: text for node, text in texts.items() if ids[node] not in self._nodes
+            }
+            spend = [(ids[node], names) for (_, node), names in alike.items()]
+            n = self._append("intent", plans=fresh, label=label, named=named, spend=spend)
         if not named:
             self._warn()
         return Receipt(n, plan)
@@ -478,10 +483,11 @@ def _is_name(value: object) -> bool:
         return False
 
 
-def _opening(rule: BudgetRule, names: list[str]) -> tuple[list[tuple[str, list[str]]], list[str]]:
-    """The fields of an entry that opens accounts: (their rule and names, the plans that it names)."""
-    fields, plans = {"budget": rule.budget.to_dict(), **rule.to_dict()}, []
+def _opening(rule: BudgetRule, names: list[str]) -> Entry:
+    """The fields of an entry that opens accounts: their rule and names, and the plan that it names."""
+    fields, plans = {"budget": rule.budget.to_dict(), **rule.to_dict()}, dict[str, str]()
     if rule.whole is not None:
-        plans.append(rule.whole.to_json())
-        fields["plan"] = plan_id(plans[-1])
-    return [(json.dumps(fields, separators=(",", ":")), names)], plans
+        text = rule.whole.to_json()
+        fields["plan"] = plan_id(text)
+        plans = {plan_id(text): text}
+    return {"accounts": [(json.dumps(fields, separators=(",", ":")), names)], "plans": plans}

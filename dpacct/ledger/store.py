@@ -1,10 +1,8 @@
-"""An append-only SQLite file: entries chained by SHA-256, and tables that follow from them.
+"""An append-only SQLite file of entries, chained by SHA-256.
 
-Nothing here knows of privacy. Table `entry` is the truth: JSON texts, each with the hash of the hash
-before it and of its own text. Answers follow from the entries alone. The tables `account`, `plan`, `charge`
-and `outcome` say the same for queries, and are compared with the entries whenever these are read. The last
-hash is the head of the chain: only a copy of it that is kept elsewhere shows that the end of the file was
-taken away.
+Nothing here knows of privacy. Table `entry` holds JSON texts, each with the hash of the hash before it and
+of its own text; `account`, `plan`, `charge` and `outcome` are views of it, for queries. The last hash is the
+head of the chain: only a copy of it that is kept elsewhere shows that the end of the file was taken away.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -27,8 +24,8 @@ from typing import Any, Literal
 from dpacct.declare.number import shown
 from dpacct.errors import InvalidArgument, LedgerBusy, LedgerDamaged, LedgerNotWritten, Unsupported
 
-VERSION = 1
-"""Version of the tables, kept as SQLite's user_version."""
+VERSION = 2
+"""Version of the table, kept as SQLite's user_version."""
 Entry = dict[str, Any]
 JournalMode = Literal["WAL", "DELETE"]
 _APPLICATION = (
@@ -39,55 +36,20 @@ _READ = 2000  # entries that are verified together
 _GAP = 2e-3  # seconds for which a process leaves the lock to others: without it one of four starves
 _SCHEMA = """
 CREATE TABLE entry (n INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL);
-CREATE TABLE plan (id TEXT PRIMARY KEY, text TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE account (name TEXT PRIMARY KEY, rule TEXT NOT NULL, n INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE charge (n INTEGER, account TEXT, plan TEXT NOT NULL, label TEXT NOT NULL, named INTEGER NOT NULL,
-                     PRIMARY KEY (n, account)) WITHOUT ROWID;
-CREATE TABLE outcome (n INTEGER PRIMARY KEY, how TEXT NOT NULL, noted INTEGER NOT NULL);
-CREATE INDEX plan_n ON plan (n);
-CREATE INDEX account_n ON account (n);
-CREATE INDEX outcome_noted ON outcome (noted);
+CREATE VIEW plan AS SELECT plan.key AS id, plan.value AS text, entry.n
+  FROM entry, json_each(entry.text, '$.plans') AS plan;
+CREATE VIEW account AS SELECT name.value AS name, opened.value ->> 0 AS rule, entry.n
+  FROM entry, json_each(entry.text, '$.accounts') AS opened, json_each(opened.value, '$[1]') AS name;
+CREATE VIEW charge AS SELECT entry.n, name.value AS account, spend.value ->> 0 AS plan,
+    entry.text ->> 'label' AS label, entry.text ->> 'named' AS named
+  FROM entry, json_each(entry.text, '$.spend') AS spend, json_each(spend.value, '$[1]') AS name;
+CREATE VIEW outcome AS SELECT ended.value ->> 0 AS n, ended.value ->> 1 AS how, entry.n AS noted
+  FROM entry, json_each(entry.text, '$.ended') AS ended;
+CREATE TRIGGER kept BEFORE UPDATE ON entry BEGIN SELECT RAISE (ABORT, 'a ledger only grows'); END;
+CREATE TRIGGER stays BEFORE DELETE ON entry BEGIN SELECT RAISE (ABORT, 'a ledger only grows'); END;
 """
-_TABLES = ("entry", "plan", "account", "charge", "outcome")
-_GROWING = "".join(
-    f"CREATE TRIGGER {table}_{verb} BEFORE {verb} ON {table}"
-    " BEGIN SELECT RAISE (ABORT, 'a ledger only grows'); END;\n"
-    for table in _TABLES
-    for verb in ("update", "delete")
-)
 # Write-ahead logging shares memory between processes, which these file systems do not offer.
 _REMOTE = {"nfs", "nfs4", "cifs", "smb3", "9p", "fuse.sshfs"}
-
-
-@dataclass
-class News:
-    """The news in some consecutive entries: the rows of each table, as SELECT returns them, and checks."""
-
-    n: int = -1
-    """The number of the last of these entries."""
-    head: str = _GENESIS
-    """Its hash."""
-    plans: list[tuple[str, str, int]] = field(default_factory=list)
-    accounts: list[tuple[str, str, int]] = field(default_factory=list)
-    charges: list[tuple[int, str, str, str, int]] = field(default_factory=list)
-    outcomes: list[tuple[int, str, int]] = field(default_factory=list)
-    checks: list[tuple[str, str, str, str]] = field(default_factory=list)
-
-    def add(self, entry: Entry) -> None:
-        """Add one entry, and the rows that follow from it."""
-        n = self.n = entry["n"]
-        self.checks += [
-            (text, source, status, id) for text, source, status, id in entry.get("checks", ())
-        ]
-        self.plans += [(plan_id(text), text, n) for text in entry.get("plans", ())]
-        for rule, names in entry.get("accounts", ()):
-            self.accounts += [(name, rule, n) for name in names]
-        if "spend" in entry:
-            label, named = entry["label"], int(entry["named"])
-            for plan, names in entry["spend"]:
-                self.charges += [(n, name, plan, label, named) for name in names]
-        if "ended" in entry:
-            self.outcomes += [(number, how, n) for number, how in entry["ended"]]
 
 
 def plan_id(text: str) -> str:
@@ -195,10 +157,8 @@ class Store:
         with self.session(write=True):
             if not self._is_empty():
                 return  # another process was first
-            for statement in _SCHEMA.strip().split(";\n"):
-                self._db.execute(statement)
-            for statement in _GROWING.strip().split("\n"):
-                self._db.execute(statement)
+            for statement in _SCHEMA.strip().split(";\nCREATE"):
+                self._db.execute(f"CREATE{statement.removeprefix('CREATE')}")
             self._db.execute(f"PRAGMA application_id = {_APPLICATION}")
             self._db.execute(f"PRAGMA user_version = {VERSION}")
             self.append("made", **first())
@@ -287,79 +247,48 @@ class Store:
 
     # --- reading and writing
 
-    def news(self) -> Iterator[News]:
+    def news(self) -> Iterator[list[Entry]]:
         """Read, within a transaction, the entries that were not taken over yet, some thousand at a time.
 
-        Raises `LedgerDamaged` where one was changed, cut or reordered, or a table says something else.
+        Raises `LedgerDamaged` where one was changed, cut or reordered.
         """
         try:
             last = self._db.execute("SELECT n, hash FROM entry ORDER BY n DESC LIMIT 1").fetchone()
         except sqlite3.OperationalError as error:
-            if self._is_empty():
-                message = (
-                    f"budget must be given for the new ledger {shown(str(self.path))}, got none"
-                )
-                raise InvalidArgument(message, argument="budget") from None
-            raise self._damaged(error) from None
+            if not self._is_empty():
+                raise self._damaged(error) from None
+            message = f"budget must be given for the new ledger {shown(str(self.path))}, got none"
+            raise InvalidArgument(message, argument="budget") from None
         if last == (self.n, self.head):
             return
-        if self.n < 0:
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            if version != VERSION or last is None:
-                raise self._damaged(
-                    f"it has the version {version}, and this dpacct reads {VERSION}"
-                )
-        else:
-            row = self._db.execute("SELECT hash FROM entry WHERE n = ?", (self.n,)).fetchone()
-            if row != (self.head,) or last is None or last[0] <= self.n:
-                raise self._damaged("it was put back to an earlier state while it was open")
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        if version != VERSION:
+            raise self._damaged(f"it has the version {version}, and this dpacct reads {VERSION}")
+        if last is None or not isinstance(last[0], int):
+            raise self._damaged("its last entry is missing")
+        kept = self._db.execute("SELECT hash FROM entry WHERE n = ?", (self.n,)).fetchone()
+        if self.n >= 0 and (kept != (self.head,) or last[0] <= self.n):
+            raise self._damaged("it was put back to an earlier state while it was open")
         while self.n < last[0]:
-            try:
-                news = self._read()
-            except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                why = f"an entry was not written by dpacct, though its hash holds ({shown(str(error))})"
-                raise self._damaged(why) from None
-            yield news
+            texts, head = self._texts(self.n + 1)
+            # one document is parsed three times as fast as a thousand small ones
+            yield json.loads(f"[{','.join(texts)}]")
             # whoever was given these has taken them over
-            self.n, self.head = news.n, news.head
-        for table, column in (
-            ("plan", "n"),
-            ("account", "n"),
-            ("charge", "n"),
-            ("outcome", "noted"),
-        ):
-            if self._db.execute(f"SELECT 1 FROM {table} WHERE {column} > ?", last[:1]).fetchone():
-                raise self._damaged(f"its table {table} does not follow from its entries")
+            self.n, self.head = self.n + len(texts), head
 
-    def _read(self) -> News:
-        first, news, head, texts = self.n + 1, News(), self.head, []
+    def _texts(self, first: int) -> tuple[list[str], str]:
+        """The texts of the next entries, compared with their hashes, and the last of these."""
+        texts, head = list[str](), self.head
         query = "SELECT n, text, hash FROM entry WHERE n BETWEEN ? AND ? ORDER BY n"
-        for at, (n, text, kept) in enumerate(
-            self._db.execute(query, (first, first + _READ)), first
-        ):
+        rows = self._db.execute(query, (first, first + _READ))
+        for at, (n, text, kept) in enumerate(rows, first):
             head = _hash(head, text)
             if n != at or kept != head:
                 raise self._damaged(f"entry {n} was changed, or stands where {at} belongs")
             texts.append(text)
         if not texts:
             raise self._damaged(f"entry {first} is missing")
-        # one document is parsed three times as fast as a thousand small ones
-        for at, entry in enumerate(json.loads(f"[{','.join(texts)}]"), first):
-            if entry["n"] != at:
-                raise ValueError(f"entry {at} says that it is {shown(entry['n'])}")
-            news.add(entry)
-        derived: dict[str, tuple[list[Any], str, str]] = {
-            "plan": (news.plans, "id, text, n", "n"),
-            "account": (news.accounts, "name, rule, n", "n"),
-            "charge": (news.charges, "n, account, plan, label, named", "n"),
-            "outcome": (news.outcomes, "n, how, noted", "noted"),
-        }
-        for table, (expected, columns, key) in derived.items():
-            query = f"SELECT {columns} FROM {table} WHERE {key} BETWEEN ? AND ?"
-            if sorted(self._db.execute(query, (first, news.n))) != sorted(expected):
-                raise self._damaged(f"its table {table} does not follow from its entries")
-        news.head = head
-        return news
+        return texts, head
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return what a query finds, within a transaction."""
@@ -391,19 +320,13 @@ class Store:
         return self._open and self._process == os.getpid()
 
     def append(self, event: str, **fields: Any) -> Entry:
-        """Add an entry, and the rows that follow from it, to the transaction that is open for writing."""
+        """Add an entry to the transaction that is open for writing."""
         row = self._db.execute("SELECT n, hash FROM entry ORDER BY n DESC LIMIT 1").fetchone()
         n, before = row or (-1, _GENESIS)
         at = datetime.now(UTC).isoformat(timespec="seconds")
         entry: Entry = {"n": n + 1, "at": at, "pid": os.getpid(), "event": event, **fields}
         text = json.dumps(entry, separators=(",", ":"), allow_nan=False)
-        news = News()
-        news.add(json.loads(text))  # tuples become lists, as a reader will see them
         self._db.execute("INSERT INTO entry VALUES (?, ?, ?)", (n + 1, text, _hash(before, text)))
-        self._db.executemany("INSERT INTO plan VALUES (?, ?, ?)", news.plans)
-        self._db.executemany("INSERT INTO account VALUES (?, ?, ?)", news.accounts)
-        self._db.executemany("INSERT INTO charge VALUES (?, ?, ?, ?, ?)", news.charges)
-        self._db.executemany("INSERT INTO outcome VALUES (?, ?, ?)", news.outcomes)
         return entry
 
 
@@ -412,44 +335,42 @@ class Store:
 
 def _usable(path: str | os.PathLike[str], make: Callable[[], Entry] | None) -> Path:
     """The path of a regular file, made with mode 0600 if it is new; a symbolic link is not followed."""
-    name = shown(str(path), 200)
     try:
         where = Path(os.path.abspath(os.fspath(path)))
         where.as_uri()  # raises for what is no text of a file system
-        found = os.lstat(where) if os.path.lexists(where) else None
-    except (OSError, ValueError) as error:
-        message = f"the ledger {name} cannot be opened: {_reason(error)}"
-        raise InvalidArgument(message, argument="path") from None
-    if found is None:
-        if not where.parent.is_dir():
-            message = f"the ledger {name} cannot be opened: no such folder"
-            raise InvalidArgument(message, argument="path")
-        if make is None:
-            message = (
-                f"the ledger {name} cannot be opened: no such file (a new one needs its budget)"
-            )
-            raise InvalidArgument(message, argument="path")
-        make()  # what cannot become a ledger leaves no file behind
-        try:
+        if os.path.lexists(where):
+            why = _unfit(where)
+        elif not where.parent.is_dir():
+            why = "no such folder"
+        elif make is None:
+            why = "no such file (a new one needs its budget)"
+        else:
+            make()  # what cannot become a ledger leaves no file behind
             os.close(os.open(where, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except FileExistsError:
-            return _usable(path, make)  # another process was first
-        except (OSError, ValueError) as error:
-            message = f"the ledger {name} cannot be opened: {_reason(error)}"
-            raise InvalidArgument(message, argument="path") from None
+            return where
+    except FileExistsError:
+        return _usable(path, make)  # another process was first
+    except InvalidArgument:
+        raise
+    except (OSError, ValueError) as error:
+        why = str(getattr(error, "strerror", None) or error)
+    if not why:
         return where
-    if stat.S_ISLNK(found.st_mode):
-        why = "it is a symbolic link, which a ledger does not follow: name the file itself"
-    elif stat.S_ISDIR(found.st_mode):
+    message = f"the ledger {shown(str(path), 200)} cannot be opened: {why}"
+    raise InvalidArgument(message, argument="path")
+
+
+def _unfit(where: Path) -> str:
+    """The reason why what lies there is no file to read; "" if it is one."""
+    mode = os.lstat(where).st_mode
+    if stat.S_ISLNK(mode):
+        return "it is a symbolic link, which a ledger does not follow: name the file itself"
+    if stat.S_ISDIR(mode):
         inside = sorted(p.name for p in where.iterdir() if p.suffix == ".ledger")
-        why = f"a folder; try {inside[0]} in it" if inside else "a folder"
-    elif not stat.S_ISREG(found.st_mode):
-        why = "it is not a regular file"
-    elif not os.access(where, os.R_OK):
-        why = "no permission to read it"
-    else:
-        return where
-    raise InvalidArgument(f"the ledger {name} cannot be opened: {why}", argument="path")
+        return f"a folder; try {inside[0]} in it" if inside else "a folder"
+    if not stat.S_ISREG(mode):
+        return "it is not a regular file"
+    return "" if os.access(where, os.R_OK) else "no permission to read it"
 
 
 def _code(error: sqlite3.DatabaseError) -> int:
@@ -458,10 +379,6 @@ def _code(error: sqlite3.DatabaseError) -> int:
         return error.sqlite_errorcode & 0xFF
     except AttributeError:
         return 0
-
-
-def _reason(error: OSError | ValueError) -> str:
-    return str(error.strerror if isinstance(error, OSError) and error.strerror else error)
 
 
 def _writable(path: Path) -> bool:

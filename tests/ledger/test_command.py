@@ -49,7 +49,9 @@ def test_check_prints_a_head_that_tells_a_rollback(path: Path) -> None:
 
 
 def test_a_damaged_file_is_told_where(path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b'"sigma": "50"', b'"sigma": "51"'))
+    content = path.read_bytes()
+    path.write_bytes(content.replace(rb'\"sigma\": \"50\"', rb'\"sigma\": \"51\"'))
+    assert path.read_bytes() != content
     for action in ("show", "log", "check", "report"):
         refused = run("ledger", action, str(path))
         assert refused.code == 9 and refused.stdout == ""

@@ -289,7 +289,9 @@ def test_more_than_the_budget_is_no_guarantee(tmp_path: Path) -> None:
         text = (STEP * 10_000).to_json()
         with ledger._store.session(write=True):
             spend = [(plan_id(text), ["run"])]
-            ledger._store.append("intent", plans=[text], label="", named=False, spend=spend)
+            ledger._store.append(
+                "intent", plans={plan_id(text): text}, label="", named=False, spend=spend
+            )
         with pytest.raises(dp.NotCertified, match="more than its budget"):
             ledger.guarantee()
         assert ledger.remaining.steps(STEP) == 0 and ledger.remaining.share == 0.0
