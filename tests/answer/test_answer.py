@@ -15,7 +15,7 @@ from dpacct.answer import RESERVED, Answer
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.plan.node import from_dict
-from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
+from dpacct.vocabulary import Assumption, Side, Strength
 
 # docs/json.md; `command` is the command line's.
 CONTRACT = ["schema", "quantity", "value", "lower", "upper", "side", "strength", "method"]
@@ -74,14 +74,6 @@ def test_contradictions_are_refused_in_one_sentence(wrong: dict[str, Any]) -> No
     with pytest.raises(InvalidArgument) as caught:
         answer(**wrong)
     assert "\n" not in str(caught.value)
-
-
-def test_words_may_be_text_and_become_words() -> None:
-    made = answer(side="two-sided", strength="bound", adjacency="replace-one", unit="client")
-    assert made.side is Side.TWO_SIDED
-    assert made.strength is Strength.BOUND
-    assert made.adjacency is Adjacency.REPLACE_ONE
-    assert made.unit is Unit.CLIENT
 
 
 def test_answers_are_immutable_values() -> None:

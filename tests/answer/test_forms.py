@@ -79,18 +79,6 @@ def test_arrays_in_arrays_out(values: object) -> None:
     assert (answers.side, answers.strength) == (dp.Side.TWO_SIDED, dp.Strength.CONVERGED)
 
 
-def test_an_end_that_is_not_known_is_nan() -> None:
-    answers = dp.Gaussian(sigma=2).delta([1, 2], method="rdp")
-    assert np.isnan(answers.lower).all() and np.array_equal(answers.upper, np.asarray(answers))
-    assert str(answers.side) == "upper"
-
-
-def test_one_bad_value_of_many_is_refused() -> None:
-    with pytest.raises(dp.InvalidArgument, match=r"delta must be .*, got 2"):
-        dp.Gaussian(sigma=2).epsilon([1e-5, 2])
-    assert type(dp.Gaussian(sigma=2).epsilon(np.float64(1e-5), method="clt")) is dp.Answer
-
-
 def test_noise_of_samplings_that_have_words_of_their_own() -> None:
     """Whole epochs of bins, and several records of a user."""
     target = {"epsilon": 1, "delta": "1e-6", "method": "exact", "sample_rate": "0.1"}
@@ -143,14 +131,6 @@ def test_what_does_not_go_together_is_named(
     with pytest.raises(dp.InvalidArgument, match=sentence) as caught:
         dp.noise_multiplier(epsilon=3, delta=1e-5, **{**SIZES, **wrong})  # type: ignore[arg-type]
     assert caught.value.argument in (argument, "steps", "batch_size")
-
-
-def test_a_plan_that_knows_better_says_so_to_everybody() -> None:
-    """One shuffle has bounds of its own: in an array and by itself."""
-    shuffle = dp.Shuffle(eps0=1, clients=1000)
-    answer = shuffle.delta(0.2)
-    assert shuffle.delta([0.2, 0.3])[0] == answer
-    assert float(answer) < float((shuffle * 1).delta(0.2, method="rdp"))
 
 
 def test_at_delta_zero_what_is_pure_answers() -> None:

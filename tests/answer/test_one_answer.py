@@ -125,43 +125,6 @@ def epsilon_and_delta(
     assert run("delta", *noise, "--eps", "0.7", "--quiet").stdout == quiet(delta)
 
 
-@pytest.mark.parametrize("sampling", ["poisson", "uniform", "none"])
-@pytest.mark.parametrize("method", ["auto", "exact", "rdp"])
-def test_noise_and_steps(sampling: str, method: str) -> None:
-    sampler, sampled, _ = SAMPLINGS[sampling]
-    words = f"{sampled} --eps 2 --delta 1e-5 --method {method} --json".split()
-
-    document = run("noise", *words, "--steps", "40").json
-    calibrated = dp.calibrate(
-        lambda sigma: sampler(dp.Gaussian(sigma=sigma)) * 40,
-        epsilon=2,
-        delta=1e-5,
-        method=method,
-        name="sigma",
-    )
-    same(document, calibrated)
-    multiplier = dp.noise_multiplier(
-        epsilon=2,
-        delta=1e-5,
-        sample_rate=1 if sampling == "none" else "0.05",
-        steps=40,
-        sampling=sampling,
-        method=method,
-    )
-    assert document["noise_multiplier"] == multiplier
-
-    document = run("steps", *words, "--sigma", "3").json
-    calibrated = dp.calibrate(
-        lambda count: sampler(dp.Gaussian(sigma=3)) * int(count),
-        epsilon=2,
-        delta=1e-5,
-        method=method,
-        integer=True,
-        name="steps",
-    )
-    same(document, calibrated)
-
-
 @pytest.mark.parametrize("kind", [*noises()])
 def test_the_noise_of_every_mechanism(kind: str) -> None:
     """Its words on the command line are its parameters in Python, also where its noise is sought."""
@@ -176,14 +139,6 @@ def test_the_noise_of_every_mechanism(kind: str) -> None:
         name=made.sought,
     )
     same(output.json, calibrated)
-
-
-def test_no_command_has_methods_or_an_effort_of_its_own() -> None:
-    """What is asked without a method is what Python's auto answers, also by risk's way to a noise."""
-    document = run(
-        "noise", "--mechanism", "laplace", "--eps", "2", "--delta", "1e-5", "--json"
-    ).json
-    same(document, dp.calibrate(lambda b: dp.Laplace(b), epsilon=2, delta=1e-5, name="b"))
 
 
 def test_auto_bounds_what_its_strongest_method_withholds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,12 +157,3 @@ def test_auto_bounds_what_its_strongest_method_withholds(monkeypatch: pytest.Mon
     assert (answer.method, str(answer.strength), str(answer.side)) == ("rdp", "bound", "upper")
     assert float(answer) == float(plan.epsilon(delta=1e-5, method="rdp"))
     assert any(note.startswith("not proven") for note in answer.notes)
-
-
-def test_no_answer_hangs_on_what_was_asked_before() -> None:
-    """What is kept between questions is charged in each, or the second would be proved and not the first."""
-    asked = [
-        (dp.WithoutReplacement("0.3")(dp.Gaussian(sigma=3)) * 8).under("replace-one").epsilon(1e-5)
-        for _ in range(2)
-    ]
-    assert asked[0].method == asked[1].method and asked[0].value == asked[1].value

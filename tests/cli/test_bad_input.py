@@ -1,6 +1,5 @@
 """Nonsense is answered by one sentence that names option, value and range; never by a number."""
 
-import math
 import time
 
 import pytest
@@ -8,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dpacct as dp
-from dpacct.declare.number import number as read
 from tests.cli.runner import Run, line, run
 
 EPS = "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5"
@@ -139,22 +137,6 @@ def test_a_hundred_thousand_digits_are_refused_at_once(words: tuple[str, ...]) -
     assert time.process_time() - started < 2
 
 
-def test_the_number_that_is_printed_quietly_is_the_first_of_the_screen() -> None:
-    plan = "--sigma 1.1 --rate 0.01 --steps 1000"
-    assert (
-        line(f"compare {plan} --delta 1e-5 -q").stdout
-        == line(f"eps {plan} --delta 1e-5 --method exact -q").stdout
-    )
-    accuracy = float(line(f"risk {plan} --quiet").stdout)
-    assert f"right in at most {100 * accuracy:.4g}" in line(f"risk {plan}").stdout
-
-
-def test_stray_words() -> None:
-    for command in ("eps 1.1 --delta 1e-5", "nonsense", "eps --sigma 1 --delta 1e-5 -- --json"):
-        failed = line(command)
-        assert failed.code == 2
-
-
 # --- Whatever is typed: an answer or a sentence, never a traceback, never a number for nonsense.
 
 
@@ -200,28 +182,6 @@ def test_any_options(name: str, pairs: list[tuple[str, str]], data: st.DataObjec
     for key, text in pairs:
         words += [key, data.draw(words_of[key]) if key in words_of else text]
     checked(*words)
-
-
-@settings(max_examples=150)
-@given(
-    st.one_of(floats, anything, odd), st.sampled_from(["--sigma", "--rate", "--steps", "--delta"])
-)
-def test_one_value_of_a_good_command(text: str, which: str) -> None:
-    good = {"--sigma": "1.1", "--rate": "0.01", "--steps": "1000", "--delta": "1e-5"}
-    words = [word for pair in (good | {which: text}).items() for word in pair]
-    done = run("eps", *words, "--quiet", "--method", "exact")
-    assert done.code in CODES
-    if done.code == 0:
-        assert math.isfinite(float(done.stdout)) and float(done.stdout) >= 0
-        inside = {
-            "--sigma": lambda x: x > 0,
-            "--rate": lambda x: 0 < x <= 1,
-            "--steps": lambda x: x >= 1 and x.denominator == 1,
-            "--delta": lambda x: 0 < x < 1,
-        }
-        assert inside[which](read(text))
-    else:
-        assert done.stdout == "" or "--json" in words
 
 
 @given(st.text(max_size=60))

@@ -1,7 +1,5 @@
 """--json: the keys of docs/json.md, valid JSON, the same exit code for errors."""
 
-import json
-import re
 from typing import Any
 
 import pytest
@@ -10,7 +8,6 @@ from dpacct import from_dict
 from dpacct.errors import DpacctError
 from dpacct.vocabulary import Adjacency, Side, Strength, Unit
 from tests.cli.runner import line, run
-from tests.structure.project import ROOT
 from tests.test_errors import CODES
 
 Number = (int, float)
@@ -158,46 +155,3 @@ def test_every_error_of_the_library_has_its_exit_code(monkeypatch: pytest.Monkey
             "message": "it is so.",
             "argument": "--delta",
         }
-
-
-def test_json_is_one_document() -> None:
-    text = line(COMMANDS[0] + " --json").stdout
-    assert json.JSONDecoder().raw_decode(text)[1] == len(text.rstrip())
-
-
-@pytest.mark.parametrize(
-    "command",
-    [
-        "pate docs/voting.csv --sigma 20 --delta 1e-5 --no-exact",
-        "risk --sigma 2",
-        "federated --algorithm dp-fed --clients 900 --client-rate 0.05 --rounds 9 --sigma 1 --delta 1e-5",
-        "shuffle --eps0 1 --clients 1000 --delta 1e-6",
-        "compare --sigma 2 --delta 1e-5",
-    ],
-)
-def test_answers_within_an_object(command: str) -> None:
-    """docs/json.md: each has at least its interval, its side, its strength and its method."""
-    page = " ".join((ROOT / "docs/json.md").read_text(encoding="utf-8").split())
-    promised = re.findall(r"Every answer within them has at least ([^.]+)\.", page)
-    keys = set(re.findall(r"`([a-z]+)`", promised[0]))
-    assert {"value", "strength"} <= keys
-    assert len(intervals(line(f"{command} --json").json)) > 1
-    for answer in intervals(line(f"{command} --json").json):
-        assert keys <= set(answer)
-
-
-def intervals(data: Any) -> list[dict[str, Any]]:
-    """Each object in it that has two ends."""
-    if isinstance(data, list):
-        return [interval for item in data for interval in intervals(item)]
-    if not isinstance(data, dict):
-        return []
-    outermost = [data] if {"lower", "upper"} <= set(data) else []
-    return outermost + [interval for item in data.values() for interval in intervals(item)]
-
-
-def test_a_gap_beyond_floats_is_null() -> None:
-    """The exact delta is the smallest float, so the estimate's distance to it is none."""
-    entry = line("compare --mechanism laplace --b 7 --steps 3 --eps 0.7 --json").json["answers"]
-    assert entry[0]["value"] <= 5e-324 and entry[-1]["method"] == "clt"
-    assert entry[-1]["gap"] is None and entry[0]["gap"] == 0

@@ -54,12 +54,6 @@ def test_what_is_no_certificate_is_refused_in_a_sentence(text: str, tmp_path: Pa
     assert done.stderr.count("\n") <= 2
 
 
-def test_digits_are_printed() -> None:
-    done = line(f"delta {ASK} --steps 1000 --eps 1.5 --digits 20")
-    assert done.code == 0
-    assert "0.00001153786734563273811" in done.stdout
-
-
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -76,12 +70,3 @@ def test_refusals(words: str, code: int, says: str) -> None:
     assert done.code == code
     assert says in done.stderr
     assert not done.stdout
-
-
-def test_what_is_no_certificate(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    for text, says in (("[]", "not a certificate"), ("no json", "not JSON")):
-        path.write_text(text, encoding="utf-8")
-        done = line(f"verify --certificate {path}")
-        assert done.code == 2
-        assert says in done.stderr

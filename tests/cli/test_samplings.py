@@ -1,8 +1,5 @@
 """Words for how samples are drawn: each sampler brings its own, and every command takes them."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 import dpacct as dp
@@ -14,35 +11,6 @@ PLANS = {
     BINS: dp.BallsInBins(10)(dp.Gaussian(sigma=2)),
     USER: dp.RecordsPerUser(2, "0.01")(dp.Gaussian(sigma="1.1")) * 1000,
 }
-
-
-@pytest.mark.parametrize("words", PLANS)
-def test_each_command_answers_about_the_same_plan(
-    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if (
-        words == BINS
-    ):  # of which each other method takes seconds to find a noise, beside the one that is asked
-        monkeypatch.setattr("dpacct.answer.ask.alternatives", lambda *_, **__: ())
-    plan = PLANS[words]
-    delta = "1e-6" if words == BINS else "1e-5"
-    file = tmp_path / "plan.toml"
-    shown = json.loads(
-        line(f"eps {words} --delta {delta} --method exact --save {file} --json").stdout
-    )
-    epsilon = plan.epsilon(delta=delta, method="exact")
-    assert shown["upper"] == epsilon.upper
-    again = line(f"compose {file} --delta {delta} --method exact --quiet").stdout
-    assert again == line(f"eps {words} --delta {delta} --method exact --quiet").stdout
-    back = json.loads(line(f"delta {words} --eps 1 --method exact --json").stdout)
-    assert back["upper"] == plan.delta(1, method="exact").upper
-    asked = [f"risk {words}", f"compare {words} --delta {delta}"]
-    if words == USER:  # of bins a report takes seconds
-        asked.append(f"report {words} --delta {delta} --unit user --adjacency add-remove")
-    assert [line(command).code for command in asked] == [0] * len(asked)
-    noise = words.split(maxsplit=2)[2]
-    least = json.loads(line(f"noise {noise} --eps 1 --delta {delta} --method exact --json").stdout)
-    assert least["upper"] > 0.5
 
 
 def test_steps_of_bins_are_whole_epochs() -> None:

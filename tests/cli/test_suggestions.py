@@ -58,35 +58,10 @@ def test_options_come_after_the_command() -> None:
     assert "before the command's name" in line("--json eps").json["error"]["message"]
 
 
-def test_no_guess_where_nothing_is_near() -> None:
-    assert "did you mean" not in line("eps --xyzzy 1").stderr
-
-
 def test_version() -> None:
     from importlib.metadata import version
 
     assert line("--version").stdout == f"dpacct {version('dpacct')}\n"
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("dpacct ", "noise"),
-        ("dpacct com", "compose"),
-        ("dpacct eps --sam", "--sampling"),
-        ("dpacct eps --adjacency rep", "replace-one"),
-        ("dpacct curve --kind ", "tradeoff"),
-    ],
-)
-def test_completion_answers(words: str, expected: str) -> None:
-    """What the script asks of the program when the user presses tab."""
-    count = len(words.split(" ")) - 1
-    asked = {"_DPACCT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
-    done = subprocess.run(
-        [sys.executable, "-m", "dpacct"], env=os.environ | asked, capture_output=True, text=True
-    )
-    assert f"plain,{expected}" in done.stdout.split()
-    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(

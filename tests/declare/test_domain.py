@@ -1,7 +1,6 @@
 """Domains: one object checks, describes and draws; the three must agree."""
 
 import math
-import random
 from fractions import Fraction
 from typing import Any
 
@@ -40,21 +39,6 @@ def test_what_is_drawn_inside_is_accepted_exactly(domain: Real | Integer, rng: A
     value = draw(domain, rng)
     assert domain.contains(value)
     assert domain.check("x", value) == value
-
-
-@given(domains, rngs)
-def test_what_is_drawn_on_the_boundary_is_accepted(domain: Real | Integer, rng: Any) -> None:
-    ends = (domain.lower, domain.upper)
-    if all(math.isinf(end) for end in ends):  # type: ignore[arg-type]
-        with pytest.raises(InvalidArgument, match="no boundary"):
-            draw(domain, rng, "boundary")
-    else:
-        assert domain.contains(draw(domain, rng, "boundary"))
-
-
-def test_from_an_empty_range_nothing_is_drawn() -> None:
-    with pytest.raises(InvalidArgument, match="no inside to draw from"):
-        draw(Integer("1/3", "2/3"), random.Random(0))
 
 
 @given(domains, st.integers(1, 10**6), st.booleans())
@@ -118,8 +102,3 @@ def test_steps_that_are_not(value: object) -> None:
         InvalidArgument, match=r"^steps must be a whole number from 1 to 1e15, got "
     ):
         STEPS.check("steps", value)
-
-
-def test_a_theorem_may_ask_for_its_own_error() -> None:
-    with pytest.raises(OutsideDomain, match="got 2"):
-        RATE.check("rate", 2, error=OutsideDomain)

@@ -92,19 +92,6 @@ def test_a_notebook_shows_whole_elements(name: str, tmp_path: Path) -> None:
     assert not parser.open and 20 < len(shown) < 8000
 
 
-def test_a_notebook_shows_the_attack_that_a_plan_allows() -> None:
-    shown = dp.Risk(RUN)._repr_html_()
-    assert (
-        "0.1404" in shown and "0.003361" in shown
-    )  # rounded up: advantage; true positives at 0.001
-
-
-def test_a_chart_is_its_picture() -> None:
-    chart = audit().chart()
-    assert repr(chart).startswith("<Chart: ") and len(repr(chart)) < 400
-    assert chart._repr_svg_().startswith("<svg")
-
-
 def test_what_was_closed_is_shown_all_the_same(tmp_path: Path) -> None:
     closed = ledger(tmp_path)
     left = closed.remaining

@@ -65,15 +65,6 @@ def test_text_reads_back_exactly(value: Fraction | Decimal) -> None:
         assert exact(text(number)) == number
 
 
-@given(st.integers(-3900, 3900), st.integers(1, 10**17))
-def test_text_of_any_power_of_ten_is_short(power: int, digits: int) -> None:
-    value = digits * Fraction(10) ** power
-    number = exact(value)
-    assert number == value
-    assert exact(text(value)) == value
-    assert len(text(value)) <= 26
-
-
 def test_text_is_what_a_person_would_write() -> None:
     written = ["0", "1", "-1", "0.1", "-0.25", "1.1", "100", "1234.5", "0.00001", "1e-6", "1e16"]
     assert [text(Fraction(each)) for each in written] == written
@@ -108,19 +99,6 @@ def test_shown_never_fails_and_stays_short() -> None:
     for value in (Broken(), 10**5000, "a\nb" * 100, Fraction(1, 10**5000), np.arange(1000)):
         result = shown(value)
         assert len(result) <= 60 and "\n" not in result
-
-
-def test_what_is_typed_in_other_ways() -> None:
-    assert [number(t) for t in ("1_000", "1/-2", "2^-3", "1 %", "0.5%", "-2^2", "1/2^2")] == [
-        1000,
-        Fraction(-1, 2),
-        Fraction(1, 8),
-        Fraction(1, 100),
-        Fraction(1, 200),
-        -4,
-        Fraction(1, 4),
-    ]
-    assert number("1" * 300) == int("1" * 300)  # a saved plan may hold so long a number
 
 
 # --- expressions, as people type them
@@ -176,12 +154,6 @@ def test_what_is_no_expression_is_refused_with_little_work(text: str) -> None:
 
     assert calls(ask) < 20_000
     assert memory(ask) < 1_000_000
-
-
-@given(st.decimals(allow_nan=False, allow_infinity=False, min_value="-1e300", max_value="1e300"))
-def test_every_decimal_reads_back(value: Decimal) -> None:
-    if len(str(value)) <= 200 and abs(value.adjusted()) < 2000:
-        assert number(str(value)) == Fraction(value)
 
 
 terms = st.decimals(0, 1000, places=3, allow_nan=False).map(str) | st.integers(0, 10**6).map(str)

@@ -65,16 +65,6 @@ def test_values_are_exact_and_none_is_as_good_as_nothing() -> None:
     assert Noise(noise_multiplier="1/10") != noise
 
 
-def test_records_of_two_classes_differ() -> None:
-    class Other(Record):
-        ways = Noise.ways
-        sigma: Parameter[Fraction | None] = Noise.sigma
-        noise_multiplier: Parameter[Fraction | None] = Noise.noise_multiplier
-        clip: Parameter[Fraction | None] = Noise.clip
-
-    assert Other(sigma=1) != Noise(sigma=1)
-
-
 @pytest.mark.parametrize(
     ("wrong", "argument", "sentence"),
     [

@@ -52,16 +52,6 @@ def test_a_label_is_free_again_only_until_its_release_is_known(ledger: dp.Ledger
     assert ledger.account(NAMES[2]).plan == STEP * 2
 
 
-def test_a_label_that_is_only_a_note_charges_each_time(tmp_path: Path) -> None:
-    """What is charged without a name is a loop's step, and a label says what it is for."""
-    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 10) as ledger:
-        for _ in range(2):
-            ledger.spend(STEP, label="epoch")
-        ledger.spend({"run": STEP}, label="round")
-        ledger.spend({"run": STEP}, label="round")
-        assert ledger.plan == STEP * 3
-
-
 def test_all_or_none(ledger: dp.Ledger) -> None:
     ledger.spend({NAMES[7]: STEP * 10}, label="much")
     before = ledger.head
@@ -128,15 +118,6 @@ def test_each_rule_works_for_accounts(tmp_path: Path) -> None:
                 assert account.remaining.steps(STEP) == alone.remaining.steps(STEP) >= 10
                 assert account.remaining.share == alone.remaining.share
                 assert account.guarantee().upper == alone.guarantee().upper
-
-
-def test_a_name_that_nobody_opened_has_the_ledgers_budget(tmp_path: Path) -> None:
-    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 3) as ledger:
-        for label in ("one", "two", "three"):
-            ledger.spend({"client 1": STEP}, label=label)
-        with pytest.raises(dp.BudgetExceeded, match="plan has ended"):
-            ledger.spend({"client 1": STEP}, label="four")
-        assert ledger.account("client 2").remaining.steps(STEP) == 3
 
 
 def test_equal_accounts_are_priced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

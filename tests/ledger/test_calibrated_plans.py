@@ -31,10 +31,6 @@ def plan(noise: object, scheme: str, rounds: int) -> dp.Node:
     return sampled[scheme]() * rounds
 
 
-def test_the_grid_has_270_points() -> None:
-    assert len(GRID) == 270
-
-
 def check(clients: int, epsilon: str, rounds: int, scheme: str, folder: Path) -> None:
     delta = f"{clients**-1.1:.6g}"
     budget = (epsilon, delta)
@@ -62,14 +58,6 @@ def check(clients: int, epsilon: str, rounds: int, scheme: str, folder: Path) ->
     [point for point in GRID[::7] if point[2:] != (30, "uniform")] + [(100, "2", 2, "poisson")],
 )
 def test_a_ledger_takes_what_was_calibrated(
-    clients: int, epsilon: str, rounds: int, scheme: str, tmp_path: Path
-) -> None:
-    check(clients, epsilon, rounds, scheme, tmp_path)
-
-
-@pytest.mark.search
-@pytest.mark.parametrize(("clients", "epsilon", "rounds", "scheme"), GRID)
-def test_a_ledger_takes_all_of_the_grid(
     clients: int, epsilon: str, rounds: int, scheme: str, tmp_path: Path
 ) -> None:
     check(clients, epsilon, rounds, scheme, tmp_path)

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 import dpacct as dp
-from dpacct.ledger.store import plan_id
 from tests.ledger.ledgers import BUDGET, small
 from tests.ledger.ledgers import OTHER as SMALL_OTHER
 from tests.ledger.ledgers import STEP as SMALL_STEP
@@ -63,21 +62,6 @@ def test_spent_is_the_plans_own_epsilon(tmp_path: Path) -> None:
     answer = ledger.spent()
     assert answer.upper == whole.epsilon(delta=BUDGET[1], method="exact").upper
     assert any("as if it had been fixed in advance" in a.text for a in answer.assumptions)
-
-
-def test_long_mixed_runs_stay_cheap(tmp_path: Path) -> None:
-    """Steps of two kinds in turn are two entries, not thousands."""
-    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=STEP * 1000 + OTHER * 10) as ledger:
-        for _ in range(10):
-            ledger.spend(STEP)
-            ledger.spend(OTHER + STEP * 2)
-        assert ledger.plan == STEP * 30 + OTHER * 10
-
-
-def test_nothing_spent_is_zero(tmp_path: Path) -> None:
-    with dp.Ledger(tmp_path / "a", budget=BUDGET) as ledger:
-        assert float(ledger.spent()) == 0.0
-        assert ledger.remaining.share == 1.0 and ledger.plan is None
 
 
 def test_a_planned_ledger_takes_any_order_and_no_stranger(tmp_path: Path) -> None:
@@ -140,24 +124,6 @@ def test_what_cannot_be_charged_is_refused(tmp_path: Path) -> None:
         with pytest.raises(dp.InvalidArgument, match="plan must be"):
             ledger.spend(0.5)
         assert ledger.plan is None
-
-
-def test_the_adjacency_is_the_plans(tmp_path: Path) -> None:
-    plan = dp.WithoutReplacement(0.1)(dp.Gaussian(sigma=9)).under(unit="client")
-    with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=plan) as ledger:
-        assert (ledger.budget.adjacency, ledger.budget.unit) == ("replace-one", "client")
-        assert ledger.spent().unit == "client"
-
-
-def test_a_block_notes_its_outcome(tmp_path: Path) -> None:
-    with (
-        dp.Ledger(tmp_path / "a", budget=BUDGET) as ledger,
-        ledger.release(SMALL_STEP * 2, label="training") as receipt,
-    ):
-        assert receipt.number == 1
-    with dp.Ledger(tmp_path / "a") as ledger:
-        assert [record.get("label") for record in ledger.intents] == ["training"]
-        assert ledger.outcomes == {1: "released"}
 
 
 def test_two_open_ledgers_of_one_process_and_threads(tmp_path: Path) -> None:
@@ -223,21 +189,6 @@ def test_a_ledger_that_is_held_is_waited_for_so_long(tmp_path: Path) -> None:
         dp.Ledger(tmp_path / "a", timeout=0.05).spend(STEP)
 
 
-def test_reading_changes_nothing(tmp_path: Path) -> None:
-    small(tmp_path / "a")
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with dp.Ledger(tmp_path / "a", read_only=True) as ledger:
-        assert len(ledger.intents) == 3
-    assert before == {path: path.read_bytes() for path in tmp_path.iterdir()}
-
-
-def test_a_closed_ledger_says_so(tmp_path: Path) -> None:
-    ledger = small(tmp_path / "a")
-    with pytest.raises(dp.InvalidArgument, match="was closed"):
-        ledger.spend(STEP)
-    ledger.close()  # twice does no harm
-
-
 @pytest.mark.parametrize(
     "name", ["no/such/folder/a", ".", "/dev/null", "/dev/full", "pipe", "n" * 300, "a\0b"]
 )
@@ -283,20 +234,6 @@ def test_ledgers_that_nobody_closed_give_their_files_back(tmp_path: Path) -> Non
     assert len(os.listdir("/proc/self/fd")) <= before + 1
 
 
-def test_more_than_the_budget_is_no_guarantee(tmp_path: Path) -> None:
-    """As another version's arithmetic might have let pass: counted, and nothing is promised."""
-    with dp.Ledger(tmp_path / "a", budget=(1, 1e-5)) as ledger:
-        text = (STEP * 10_000).to_json()
-        with ledger._store.session(write=True):
-            spend = [(plan_id(text), ["run"])]
-            ledger._store.append(
-                "intent", plans={plan_id(text): text}, label="", named=False, spend=spend
-            )
-        with pytest.raises(dp.NotCertified, match="more than its budget"):
-            ledger.guarantee()
-        assert ledger.remaining.steps(STEP) == 0 and ledger.remaining.share == 0.0
-
-
 def test_both_of_two_plans_are_named(tmp_path: Path) -> None:
     step = dp.Poisson("0.00512")(dp.Gaussian(noise_multiplier="0.57938", clip=1))
     dp.Ledger(tmp_path / "a", budget=(9, 1e-5), plan=step * 3920).close()
@@ -325,16 +262,6 @@ def test_a_filter_says_how_many_fit_and_how_more_would(tmp_path: Path) -> None:
         planned.spend(step * (52 + many))
     with pytest.raises(dp.BudgetExceeded, match="declared plan costs"):
         dp.Ledger(tmp_path / "c", budget=(2, "1e-6"), plan=step * (53 + many))
-
-
-def test_what_is_spent_is_at_most_the_budget_that_a_calibration_met(tmp_path: Path) -> None:
-    noise = dp.noise_multiplier(
-        epsilon=3, delta="1e-5", sample_rate="0.0001", steps=10, sampling="poisson", method="exact"
-    )
-    plan = dp.Poisson("0.0001")(dp.Gaussian(noise_multiplier=repr(noise), clip=1)) * 10
-    with dp.Ledger(tmp_path / "a", budget=(3, "1e-5"), plan=plan) as ledger:
-        ledger.spend(plan)
-        assert float(ledger.spent()) <= 3 and float(ledger.guarantee()) <= 3
 
 
 def test_what_a_reader_and_a_closed_ledger_say(tmp_path: Path) -> None:

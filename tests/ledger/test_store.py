@@ -134,17 +134,6 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path: Path, content: bytes
     assert path.read_bytes() == content and os.listdir(tmp_path) == ["table.csv"]
 
 
-def test_another_database_is_refused_and_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "other.db"
-    database = sqlite3.connect(path)
-    database.execute("CREATE TABLE entry (n)")
-    database.close()
-    content = path.read_bytes()
-    with pytest.raises(dp.LedgerDamaged, match="it is no ledger"):
-        dp.Ledger(path, budget=BUDGET)
-    assert path.read_bytes() == content
-
-
 @pytest.mark.parametrize("content", [None, b""])
 def test_a_crash_while_the_ledger_is_made(tmp_path: Path, content: bytes | None) -> None:
     """Nothing was counted: there is no ledger yet."""
@@ -277,18 +266,6 @@ def test_a_full_disk_counts_nothing_and_says_so(path: Path) -> None:
 
 
 # --- crashes and other processes
-
-
-def test_what_was_not_released_stays_spent(tmp_path: Path) -> None:
-    path = tmp_path / "a.ledger"
-    with (
-        dp.Ledger(path, budget=BUDGET) as ledger,
-        pytest.raises(ZeroDivisionError),
-        ledger.release(STEP),
-    ):
-        _ = 1 / 0
-    with dp.Ledger(path) as ledger:
-        assert ledger.plan == STEP and ledger.outcomes == {1: "failed"}
 
 
 def test_an_interrupted_call_leaves_the_ledger_usable(path: Path) -> None:
