@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
     from dpacct.mechanisms.gaussian import Gaussian as Gaussian
     from dpacct.mechanisms.laplace import Laplace as Laplace
+    from dpacct.mechanisms.mixture import GaussianMixture as GaussianMixture
     from dpacct.mechanisms.opaque import ZCDP as ZCDP
     from dpacct.mechanisms.opaque import ApproxDP as ApproxDP
     from dpacct.mechanisms.opaque import PureDP as PureDP
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from dpacct.plan.samplers.participation import Participation as Participation
     from dpacct.plan.samplers.poisson import Poisson as Poisson
     from dpacct.plan.samplers.records import RecordsPerUser as RecordsPerUser
+    from dpacct.plan.samplers.truncated import TruncatedPoisson as TruncatedPoisson
     from dpacct.plan.tradeoff import TradeOff as TradeOff
     from dpacct.report.document import ReportDocument as ReportDocument
     from dpacct.report.document import ReportSection as ReportSection
@@ -111,6 +113,7 @@ _HOMES = {
     "mechanisms.exponential": ("ExponentialMechanism",),
     "mechanisms.gaussian": ("Gaussian",),
     "mechanisms.laplace": ("Laplace",),
+    "mechanisms.mixture": ("GaussianMixture",),
     "mechanisms.opaque": ("ApproxDP", "PureDP", "ZCDP"),
     "mechanisms.randomized_response": ("LocalRandomizer", "RandomizedResponse"),
     "mechanisms.staircase": ("Staircase",),
@@ -125,6 +128,7 @@ _HOMES = {
     "plan.samplers.participation": ("Participation",),
     "plan.samplers.poisson": ("Poisson",),
     "plan.samplers.records": ("RecordsPerUser",),
+    "plan.samplers.truncated": ("TruncatedPoisson",),
     "shuffling.shuffle": ("Shuffle",),
     "plan.node": ("Node", "from_dict", "from_json"),
     "vocabulary": ("Adjacency", "Assumption", "Side", "Strength", "Unit"),

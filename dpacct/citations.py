@@ -122,6 +122,11 @@ POISSON = Citation(
     "Zhu, Dong, Wang 2022, Theorem 11: Poisson sampling of a dominating pair",
     "zhu2022optimal.theorem11",
 )
+TRUNCATED = Citation(
+    "a batch that is full exchanges a record at random: joint convexity over the others' sample",
+    "dpacct.truncated_batches",
+    works=("chua2024scalable", "ganesh2025tighter"),
+)
 POISSON_EXCHANGED = Citation(
     "one record exchanged under Poisson sampling: (1-q) R + q A against (1-q) R + q B",
     "dpacct.poisson_exchanged",
@@ -142,6 +147,11 @@ BINS = Citation(
 RECORDS = Citation(
     "Ganesh 2024: a mixture of Gaussians, over how many of the user's records are sampled",
     "ganesh2024tight",
+)
+MIXTURE = Citation(
+    "a unit that moves the sum by a random amount: sum_j w_j N(m_j, sigma^2) against N(0, sigma^2)",
+    "dpacct.gaussian_mixture",
+    works=("choquette2024privacy", "ganesh2024tight"),
 )
 COIN = Citation("joint convexity: one coin for both neighbours, in the open or not", "dpacct.coin")
 ON_THE_SAMPLE = Citation(

@@ -16,13 +16,20 @@ from typing import Any
 from dpacct import (
     ZCDP,
     Adjacency,
+    ApproxDP,
+    Custom,
+    DiscreteGaussian,
     DiscreteLaplace,
     DpacctError,
+    ExponentialMechanism,
+    GaussianMixture,
     InvalidArgument,
     Laplace,
     Node,
     Poisson,
+    PureDP,
     RandomizedResponse,
+    TruncatedPoisson,
     Unsupported,
     WithoutReplacement,
 )
@@ -118,7 +125,9 @@ def _laplace(event: Any, means: EventMeaning) -> Translated:
 
 def _discrete_laplace(event: Any, means: EventMeaning) -> Translated:
     rate = Fraction(repr(float(event.noise_parameter)))
-    if rate <= 0:
+    if rate == 0:
+        return OPEN
+    if rate < 0:
         message = f"noise_parameter must be a number above 0, got {event.noise_parameter}"
         raise InvalidArgument(message, argument="noise_parameter")
     return Translated(DiscreteLaplace(scale=1 / rate, sensitivity=event.sensitivity))
@@ -135,8 +144,65 @@ def _randomized_response(event: Any, means: EventMeaning) -> Translated:
         return NOTHING
     if share == 0:
         return OPEN
+    if means.adjacency is Adjacency.ZERO_OUT:  # the special record's answer is uniform
+        true, guess = 1.0 - share * (1.0 - 1.0 / buckets), 1.0 / buckets
+        return Translated(Custom(tables=([true, 1.0 - true], [guess, 1.0 - guess])))
     eps0 = math.log1p((1.0 - share) * buckets / share)
     return Translated(RandomizedResponse(eps0=_up(eps0), k=buckets))
+
+
+def _discrete_gaussian(event: Any, means: EventMeaning) -> Translated:
+    if event.dimension != 1:
+        raise Refused("discrete Gaussian noise is known in one dimension only", event)
+    if event.sensitivity == 0:
+        return NOTHING
+    if event.sigma == 0:
+        return OPEN
+    return Translated(DiscreteGaussian(scale=event.sigma, sensitivity=event.sensitivity))
+
+
+def _epsilon_delta(event: Any, means: EventMeaning) -> Translated:
+    if not (event.epsilon or event.delta):
+        return NOTHING
+    if event.epsilon == math.inf or event.delta == 1:
+        return OPEN
+    if not event.delta:
+        return Translated(PureDP(event.epsilon))
+    return Translated(ApproxDP(epsilon=event.epsilon, delta=event.delta))
+
+
+def _exponential(event: Any, means: EventMeaning) -> Translated:
+    return Translated(ExponentialMechanism(event.epsilon)) if event.epsilon else NOTHING
+
+
+def _permute_and_flip(event: Any, means: EventMeaning) -> Translated:
+    """It is epsilon-DP (McKenna and Sheldon 2020), and that much is used."""
+    return Translated(PureDP(event.epsilon)) if event.epsilon else NOTHING
+
+
+def _mixture(event: Any, means: EventMeaning) -> Translated:
+    if not any(event.sensitivities):
+        return NOTHING
+    if event.standard_deviation == 0:
+        return OPEN
+    pairs = zip(event.sensitivities, event.sampling_probs, strict=True)
+    some = [(move, weight) for move, weight in pairs if weight]  # what can happen at all
+    moves, weights = [move for move, _ in some], [weight for _, weight in some]
+    return Translated(GaussianMixture(sigma=event.standard_deviation, moves=moves, weights=weights))
+
+
+def _truncated(event: Any, means: EventMeaning) -> Translated:
+    if event.sampling_probability == 0 or event.truncated_batch_size == 0:
+        return NOTHING
+    if means.factor() is None:
+        raise Refused(AMBIGUOUS, event)
+    if event.noise_multiplier == 0:
+        return OPEN
+    size, most = event.dataset_size, event.truncated_batch_size
+    rate, noise = event.sampling_probability, means.gaussian(event.noise_multiplier)
+    if most >= size:
+        return Translated(Poisson(rate)(noise))
+    return Translated(TruncatedPoisson(rate, max_batch=most, dataset_size=size)(noise))
 
 
 def _zcdp(event: Any, means: EventMeaning) -> Translated:
@@ -185,6 +251,12 @@ _READERS: dict[str, Callable[[Any, EventMeaning], Translated]] = {
     "DiscreteLaplaceDpEvent": _discrete_laplace,
     "RandomizedResponseDpEvent": _randomized_response,
     "ZCDpEvent": _zcdp,
+    "EpsilonDeltaDpEvent": _epsilon_delta,
+    "DiscreteGaussianDpEvent": _discrete_gaussian,
+    "ExponentialMechanismDpEvent": _exponential,
+    "PermuteAndFlipDpEvent": _permute_and_flip,
+    "MixtureOfGaussiansDpEvent": _mixture,
+    "TruncatedSubsampledGaussianDpEvent": _truncated,
     "PoissonSampledDpEvent": _poisson,
     "SampledWithoutReplacementDpEvent": _fixed_size,
     "SelfComposedDpEvent": _self_composed,
@@ -254,6 +326,18 @@ def _event(node: dict[str, Any], means: EventMeaning) -> Any:
     if kind == "discrete-laplace":
         return dp_accounting.dp_event.DiscreteLaplaceDpEvent(
             float(1 / Fraction(node["scale"])), int(node["sensitivity"])
+        )
+    if kind == "gaussian-mixture":
+        lists = ([float(Fraction(x)) for x in node[name]] for name in ("moves", "weights"))
+        return dp_accounting.dp_event.MixtureOfGaussiansDpEvent(
+            float(Fraction(node["sigma"])), *lists
+        )
+    if kind == "truncated-poisson" and node["of"]["node"] == "gaussian":
+        return dp_accounting.dp_event.TruncatedSubsampledGaussianDpEvent(
+            int(node["dataset_size"]),
+            float(Fraction(node["rate"])),
+            int(node["max_batch"]),
+            _multiplier(node["of"], means, "sigma"),
         )
     if kind == "zcdp":
         return dp_accounting.ZCDpEvent(float(Fraction(node["rho"])))

@@ -467,6 +467,7 @@ class Leaf(Node):
 
     has_pairs: ClassVar[bool] = True  # False where only a Renyi curve is known
     loose: ClassVar[bool] = False  # whether its Renyi curve may say more than its dominating pair
+    counts_units: bool = False  # whether its pair takes the number of units as fixed
 
     def gather(self) -> Mapping[Leaf, int]:
         """The leaf itself, with count 1."""

@@ -9,6 +9,7 @@ A mechanism states its pair (with the unit, without it) before any sampling. Thi
                                half-line that favours A most and B least; else C_q: the unit is absent,
                                present, or exchanged, pairwise within one sensitivity
     fixed size, replace-one    C_q (Dong, Roth, Su 2022, Theorem 4.2); below, the mixture, which data realise
+    Poisson, cut to B of n     Poisson, or the same with another rate at twice the distance (truncated.py)
     participation              one coin for both neighbours (joint convexity)
     records of a user          sum_j Binomial(k, q)(j) N(j mu, 1) against N(0, 1), and back (Ganesh 2024)
     a group of k units         sum_i Bin(j, q)(i) N(i mu, 1) against sum_i Bin(k-j, q)(i) N(-i mu, 1), for the
@@ -318,6 +319,11 @@ class Pair:
             message = f"{who} for Gaussian noise alone, and this plan has other noise"
             raise Unsupported(message, argument="plan")
         return source.of, mu
+
+    def normal_shift(self, who: str) -> float:
+        """Return mu of N(mu, 1) against N(0, 1), for a sample; raises `Unsupported`, `OutsideDomain`."""
+        self._check_sampled()
+        return self._normal(who)[1]
 
     def _exchanged(self, rate: float, realised: Callable[[float], Ways]) -> Pairs:
         """C_rate above, what is realised below."""

@@ -4,6 +4,7 @@ import copy
 import math
 from typing import Any
 
+import attr
 import dp_accounting as dpa
 import numpy as np
 import pytest
@@ -271,3 +272,87 @@ def test_a_bad_interval_is_refused(interval: float) -> None:
 def test_numpy_numbers_are_numbers() -> None:
     event = dpa.PoissonSampledDpEvent(np.float64(0.01), dpa.GaussianDpEvent(np.float32(1.5)))
     assert DpacctAccountant().compose(event, 10).get_epsilon(DELTA) > 0
+
+
+@pytest.mark.parametrize(
+    ("event", "plan"),
+    [
+        (
+            dpa.dp_event.MixtureOfGaussiansDpEvent(1.5, [0, 1, 2], [0.25, 0.5, 0.25]),
+            dp.GaussianMixture(sigma="1.5", moves=[0, 1, 2], weights=["0.25", "0.5", "0.25"]),
+        ),
+        (
+            dpa.dp_event.TruncatedSubsampledGaussianDpEvent(1000, 0.01, 16, 1.5),
+            dp.TruncatedPoisson("0.01", max_batch=16, dataset_size=1000)(
+                dp.Gaussian(noise_multiplier="1.5", clip=1)
+            ),
+        ),
+    ],
+)
+def test_mixtures_and_truncated_batches_go_both_ways(event: Any, plan: dp.Node) -> None:
+    read = from_dp_event(event)
+    assert read == plan.under("add-remove")
+    back = to_dp_event(read)
+    assert type(back) is type(event) and vars_of(back) == vars_of(event)
+
+
+def vars_of(event: Any) -> list[Any]:
+    """The values of an event, lists as lists."""
+    values = [getattr(event, field.name) for field in attr.fields(type(event))]
+    return [list(v) if isinstance(v, list | tuple) else v for v in values]
+
+
+def test_randomised_response_beside_a_special_record() -> None:
+    """dp_accounting: the special record's answer is uniform, the others' true with 1 - p + p / k."""
+    event = dpa.RandomizedResponseDpEvent(0.4, 5)
+    accountant = DpacctAccountant(NeighboringRelation.REPLACE_SPECIAL).compose(event)
+    assert accountant.get_delta(0) == pytest.approx(0.6 + 0.4 / 5 - 1 / 5, rel=1e-9)
+    assert accountant.get_delta(math.log(5 * (0.6 + 0.4 / 5)) + 1e-9) < 1e-300
+
+
+def test_a_batch_that_is_never_cut_is_a_poisson_sample() -> None:
+    event = dpa.dp_event.TruncatedSubsampledGaussianDpEvent(16, 0.25, 16, 2.0)
+    assert from_dp_event(event).releases()[0][0] == dp.Poisson("0.25")(
+        dp.Gaussian(noise_multiplier=2, clip=1)
+    )
+
+
+@attr.frozen
+class EpsilonDeltaDpEvent(dpa.DpEvent):
+    """dp_accounting's next release has this event; 0.6 has not."""
+
+    epsilon: float
+    delta: float = 0.0
+
+
+class ExponentialMechanismDpEvent(EpsilonDeltaDpEvent):
+    """As above."""
+
+
+class PermuteAndFlipDpEvent(EpsilonDeltaDpEvent):
+    """As above."""
+
+
+@attr.frozen
+class DiscreteGaussianDpEvent(dpa.DpEvent):
+    """As above."""
+
+    sigma: float
+    sensitivity: float = 1.0
+    dimension: int | None = None
+
+
+def test_events_of_the_next_release() -> None:
+    for event, plan in (
+        (EpsilonDeltaDpEvent(0.5, 0.0), dp.PureDP("0.5")),
+        (EpsilonDeltaDpEvent(0.5, 1e-6), dp.ApproxDP(epsilon="0.5", delta="1e-6")),
+        (ExponentialMechanismDpEvent(0.5, 0), dp.ExponentialMechanism("0.5")),
+        (PermuteAndFlipDpEvent(0.5, 0), dp.PureDP("0.5")),
+        (DiscreteGaussianDpEvent(3.0, 2.0, 1), dp.DiscreteGaussian(scale=3, sensitivity=2)),
+    ):
+        assert from_dp_event(event) == plan.under("add-remove")
+    nothing, open_ = EpsilonDeltaDpEvent(0, 0), EpsilonDeltaDpEvent(math.inf, 0)
+    assert DpacctAccountant().compose(nothing).get_epsilon(1e-5) == 0.0
+    assert DpacctAccountant().compose(open_).get_epsilon(1e-5) == math.inf
+    with pytest.raises(dp.Unsupported, match="one dimension only"):
+        from_dp_event(DiscreteGaussianDpEvent(3.0))

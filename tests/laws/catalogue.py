@@ -176,7 +176,13 @@ MECHANISMS = (
     ),
 )
 SAMPLERS: tuple[type[Sampler] | None, ...] = (None, dp.WithoutReplacement, dp.Poisson)
-LAWS_OF_THEIR_OWN = ("participation", "records-per-user", "balls-in-bins", "poisson-group")
+LAWS_OF_THEIR_OWN = (
+    "participation",
+    "records-per-user",
+    "balls-in-bins",
+    "poisson-group",
+    "truncated-poisson",
+)
 """Samplers that take seconds a question, or more than a rate: plans of theirs are among the composites."""
 
 _ROUNDS: dict[str, Any] = {"clients": 20, "client_rate": "0.2", "rounds": 3}
@@ -200,6 +206,9 @@ COMPOSITES: Mapping[str, Node] = {
     "a round": dp.Participation("0.5")(dp.Gaussian(sigma=4) * 3),
     "a nested sample": dp.Poisson("0.2")(dp.Gaussian(sigma=4) * 3),
     "records of a user": dp.RecordsPerUser(3, "0.2")(dp.Gaussian(sigma=4)) * 3,
+    "cut batches": dp.TruncatedPoisson("0.2", max_batch=3, dataset_size=10)(dp.Gaussian(sigma=4))
+    * 3,
+    "random moves": dp.GaussianMixture(sigma=4, moves=[0, 1, 2], weights=["0.2", "0.5", "0.3"]) * 3,
     "bins": dp.BallsInBins(12, epochs=2)(dp.Gaussian(sigma=3)) * 3,
     "two kinds": dp.Gaussian(sigma=4) + dp.Laplace(b=5) * 2,
     "a group": dp.Group(dp.Poisson("0.1")(dp.Gaussian(sigma=4)) * 3, size=2),

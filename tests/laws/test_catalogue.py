@@ -29,7 +29,8 @@ from tests.laws.catalogue import (
 
 # A shuffle has one adjacency and one place in a plan: tests/shuffling/test_laws.py has its laws. Custom is
 # what its forms have in common, each of which is in the catalogue (the next test).
-LAWS_OF_ITS_OWN = {dp.Shuffle, dp.Custom}
+# A mixture has lists of parameters, and two adjacencies: it is among the composites.
+LAWS_OF_ITS_OWN = {dp.Shuffle, dp.Custom, dp.GaussianMixture}
 
 
 def test_every_public_mechanism_is_in_the_catalogue() -> None:

@@ -36,6 +36,7 @@ class WithoutReplacement(Sampler, kind="without-replacement"):
         "every step draws a fresh random subset of fixed size (shuffling once an epoch does not)"
     )
     fixed_adjacency = Adjacency.REPLACE_ONE
+    counts_units = True
     references = ("dong2022gaussian, Theorem 4.2",)
     drawing = "each sample is a uniformly random subset of the stated share, drawn afresh"
 

@@ -43,7 +43,7 @@ class Poisson(Sampler, kind="poisson"):
     def check_inner(self, leaf: Leaf) -> None:
         """A sample of fixed size changes its size with the unit's coin: its pair does not cover that."""
         super().check_inner(leaf)
-        if leaf.fixed_adjacency is Adjacency.REPLACE_ONE:
+        if leaf.counts_units or leaf.fixed_adjacency is Adjacency.REPLACE_ONE:
             message = f"Poisson around {shown(leaf)} has no known pair: the unit's coin changes the number"
             message += (
                 " of units, which the sample inside takes as fixed; Participation(rate) is a coin"

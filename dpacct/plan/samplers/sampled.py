@@ -39,6 +39,8 @@ class Sampler(Record, ABC):
 
     kind: ClassVar[str]
     fixed_adjacency: ClassVar[Adjacency | None] = None
+    counts_units: ClassVar[bool] = False
+    """True if the pair takes the number of units as fixed, which a coin of the unit would change."""
     references: ClassVar[tuple[str, ...]] = ()
     drawing: ClassVar[str]  # how the sample is drawn: an assumption of every answer
     word: ClassVar[str] = ""
@@ -202,6 +204,11 @@ class SampledRelease(OnSample, Leaf):
 
     node: Mechanism
 
+    @property
+    def counts_units(self) -> bool:  # type: ignore[override]
+        """Return what the sampler says."""
+        return self.sampler.counts_units
+
     def gather(self) -> Mapping[Leaf, int]:
         """This release, or the mechanism if the rate is 1."""
         if self.sampler.rate == 1:
@@ -254,6 +261,12 @@ class NestedRelease(OnSample, Leaf):
     The law of the plan's composition is computed as one pair, and that is amplified: rates of samples
     that are held one inside the other are never multiplied over the steps.
     """
+
+    @property
+    def counts_units(self) -> bool:  # type: ignore[override]
+        """Return whether any sample in it does."""
+        inside = (leaf.counts_units for leaf, _ in self.node.releases())
+        return self.sampler.counts_units or any(inside)
 
     def pairs(self, adjacency: Adjacency) -> Pairs:
         """The plan's pair, amplified; raises `Unsupported` where a leaf of it has none."""
