@@ -158,7 +158,8 @@ def _discrete_gaussian(event: Any, means: EventMeaning) -> Translated:
         return NOTHING
     if event.sigma == 0:
         return OPEN
-    return Translated(DiscreteGaussian(scale=event.sigma, sensitivity=event.sensitivity))
+    sensitivity = f"{event.sensitivity:g}"  # a whole number, refused otherwise
+    return Translated(DiscreteGaussian(scale=event.sigma, sensitivity=sensitivity))
 
 
 def _epsilon_delta(event: Any, means: EventMeaning) -> Translated:

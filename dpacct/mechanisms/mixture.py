@@ -28,7 +28,7 @@ class Numbers(Domain[tuple[Fraction, ...]]):
 
     def __init__(self, each: Real) -> None:
         self._each = each
-        self._words = f"a list of at most {_MOST} entries, each {each.words}"
+        self.words = f"a list of at most {_MOST} entries, each {each.words}"
 
     def check(self, name: str, value: object) -> tuple[Fraction, ...]:
         """The numbers, made exact."""
