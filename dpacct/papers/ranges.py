@@ -58,13 +58,6 @@ class Range:
 
     def at(self, values: Mapping[str, Value], functions: Functions) -> Interval:
         """The interval for these values of the other arguments."""
-        return self._between(values, functions) if self.dependent else self._fixed
-
-    @cached_property
-    def _fixed(self) -> Interval:
-        return self._between({}, {})
-
-    def _between(self, values: Mapping[str, Value], functions: Functions) -> Interval:
         lower, upper = (_end(end, values, functions) for end in self.ends)
         kind = Integer if self.whole else Real
         return kind(lower, upper, self.closed, typical=self.typical)
@@ -143,24 +136,12 @@ def parse(written: str, drawn: str = "") -> Range:
     if not parts:
         raise ValueError(f"a range must be like (0, 1], got {written!r}")
     least, most, whole, left, inside, right = parts.groups()
-    typical = [float(end) for end in drawn.split(" to ")] if drawn else []
-    if len(typical) not in (0, 2):
-        raise ValueError(f"a range is drawn from `least to most`, got {drawn!r}")
-    ends = _halves(inside)
-    for end in ends:
-        _code(end)
-    window = (typical[0], typical[1]) if typical else None
+    start, _, stop = drawn.partition(" to ")
+    # the comma outside of parentheses
+    lower, upper = re.split(r",\s*(?![^()]*\))", inside.strip())
+    window = (float(start), float(stop)) if drawn else None
     many = (int(least), int(most)) if least else None
-    return Range(written, bool(whole), ends, _CLOSED[left + right], window, many)
-
-
-def _halves(inside: str) -> tuple[str, str]:
-    depth = 0
-    for place, sign in enumerate(inside):
-        depth += (sign in "([") - (sign in ")]")
-        if sign == "," and not depth:
-            return inside[:place].strip(), inside[place + 1 :].strip()
-    raise ValueError(f"a range has two ends, got {inside!r}")
+    return Range(written, bool(whole), (lower, upper), _CLOSED[left + right], window, many)
 
 
 def _end(end: str, values: Mapping[str, Value], functions: Functions) -> Fraction | float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,7 @@ OTHERS = ("paper", "tables")
 """Files of a paper's folder that are no statements."""
 _LISTED = re.compile(r"^- \[.*\]\((\w+)\.md\)$", re.MULTILINE)
 _ID = re.compile(r"(\w+)\.(\w+)")
+_FILLING = {"", "et", "al", "and", "the", "a", "of", "arxiv", "paper"}
 
 
 class UnknownName(InvalidArgument):
@@ -63,9 +63,8 @@ def papers() -> dict[str, Paper]:
     read = {}
     for path in sorted(PAGES.glob("*/paper.md")):
         header, body = header_of(path.read_text(encoding="utf-8"))
-        key = path.parent.name
-        read[key] = Paper(
-            key,
+        read[path.parent.name] = Paper(
+            path.parent.name,
             body.lstrip().partition("\n")[0].removeprefix("# "),
             tuple(header["authors"].split(", ")),
             int(header["year"]),
@@ -111,24 +110,21 @@ def named(name: str) -> Paper:
     ('udp_fl', 'dp_fedsam', 'dp_fedsam')
     """
     wanted = _plain(name.rpartition("/")[2])  # a file of its text may come with its folder
+    words = {_plain(w) for w in re.split(r"[\s,&]+", name)} - _FILLING
     every = papers().values()
-    exact = [p for p in every if wanted in {_plain(n) for n in (p.key, p.title, *p.names)}]
-    words = [_plain(w) for w in re.split(r"[\s,&]+", name) if _plain(w) not in _FILLING]
-    loose = [p for p in every if words and all(word in _described(p) for word in words)]
-    meant = exact or loose
+    meant = [p for p in every if wanted in map(_plain, (p.key, p.title, *p.names))]
+    meant = meant or [p for p in every if words and words <= _described(p)]
     if len(meant) == 1:
         return meant[0]
-    if meant:
-        keys = [p.key for p in meant]
-        message = f"{name[:60]!r} may mean {', '.join(keys)}"
-    else:
-        keys = difflib.get_close_matches(name, papers(), n=1)
+    keys = [p.key for p in meant] or difflib.get_close_matches(name, papers(), n=1)
+    message = f"{name[:60]!r} may mean {', '.join(keys)}"
+    if not meant:
         expected = f"paper must be one of {', '.join(papers())}, or a name of one"
         message = f"{expected}, got {name[:40]!r}{_hint(keys)}"
     raise UnknownName(message, tuple(keys), argument="paper")
 
 
-def _hint(close: Sequence[str]) -> str:
+def _hint(close: list[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
@@ -138,9 +134,7 @@ def select(names: tuple[str, ...] = ()) -> list[Statement]:
     >>> len(select(("mironov2017",))) < len(select())
     True
     """
-    if not names:
-        return list(statements())
-    chosen: dict[str, Statement] = {}
+    chosen: dict[str, Statement] = {} if names else {s.id: s for s in statements()}
     for name in names:
         if name in ids() or (_ID.fullmatch(name) and name.partition(".")[0] in papers()):
             chosen[name] = get(name)
@@ -154,15 +148,10 @@ def select(names: tuple[str, ...] = ()) -> list[Statement]:
     return list(chosen.values())
 
 
-_FILLING = {"", "et", "al", "and", "the", "a", "of", "arxiv", "paper"}
-
-
-@cache
-def _described(paper: Paper) -> frozenset[str]:
+def _described(paper: Paper) -> set[str]:
     """The words by which a paper may be named, and its year."""
     text = f"{paper.key.replace('_', ' ')} {paper.title} {paper.authors} {paper.year} {paper.venue}"
-    words = re.split(r"[\s,:]+", f"{text} {' '.join(paper.names)}")
-    return frozenset(_plain(word) for word in words)
+    return set(map(_plain, re.split(r"[\s,:]+", f"{text} {' '.join(paper.names)}")))
 
 
 def _plain(text: str) -> str:
