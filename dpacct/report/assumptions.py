@@ -7,7 +7,7 @@ the plan stands as what it is, and what nobody spoke for is unknown.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Premise:
-    """One kind of assumption.
-
-    Attributes:
-        text: what is assumed, where the accounting itself has no words for it.
-        effect: what follows if it is false.
-        checks: ids of the checks that together make it held.
-    """
+    """One kind of assumption, in words; what follows if it is false; ids of checks that make it held."""
 
     text: str
     effect: str
@@ -117,29 +111,30 @@ def read_declared(table: Mapping[str, Any], place: str = "[assumptions]") -> dic
     >>> read_declared({"sampling": {"status": "held", "evidence": "unit test"}})["sampling"].status
     <AssumptionStatus.HELD: 'held'>
     """
-    return {str(key): _declared(str(key), value, place) for key, value in table.items()}
+    return {
+        str(key): value if isinstance(value, Declared) else _declared(str(key), value, place)
+        for key, value in table.items()
+    }
 
 
 def _declared(key: str, value: object, place: str) -> Declared:
-    if isinstance(value, Declared):
-        return value
     name = f"{place}: {key}"
-    texts: dict[str, str] = {}
-    for word, text in (value if isinstance(value, Mapping) else {"status": value}).items():
+    texts: dict[str, Any] = dict(value) if isinstance(value, Mapping) else {"status": value}
+    for word, text in texts.items():
         if word not in _KEYS:
             hint = did_you_mean(str(word), _KEYS)
             raise InvalidArgument(f"{name}: unknown key {shown(word)}{hint}", argument=key)
         if not isinstance(text, str):
             message = f"{name}: {word} must be a text, got {shown(text)}"
             raise InvalidArgument(message, argument=key)
-        texts[word] = text.strip()
     if base_of(key) not in PREMISES and "text" not in texts:
         message = f"{place}: {shown(key)} is none of {', '.join(PREMISES)}; one of your own needs a"
         message += f" text{did_you_mean(base_of(key), PREMISES)}"
         raise InvalidArgument(message, argument=key)
     if "status" not in texts:
         raise InvalidArgument(f"{name} must give status", argument=key)
-    return Declared(AssumptionStatus.parse(texts.pop("status"), argument=name), **texts)
+    status = AssumptionStatus.parse(texts.pop("status"), argument=name)
+    return Declared(status, **{word: text.strip() for word, text in texts.items()})
 
 
 _HELD, _DECLARED = AssumptionStatus.HELD, AssumptionStatus.DECLARED
@@ -155,14 +150,9 @@ _SILENT = {
 
 @dataclass(frozen=True)
 class AssumptionRow:
-    """One assumption with its status.
+    """One assumption: its name in a plan's [assumptions] ("" for a check that is of no kind), and its status.
 
-    Attributes:
-        key: its name in a plan's [assumptions]; "" for a check that is of no kind.
-        text: what is assumed.
-        status: held, declared, violated or unknown.
-        evidence: who said so, or what was seen.
-        effect: what follows if it is false.
+    `evidence` is who said so, or what was seen; `effect` what follows if it is false.
     """
 
     key: str
@@ -187,17 +177,13 @@ def rows(
     accounted: Iterable[Assumption],
     *,
     declared: Mapping[str, Declared],
-    checks: Iterable[Assumption] = (),
+    checks: Sequence[Assumption] = (),
     effects: Mapping[str, str] | None = None,
 ) -> tuple[AssumptionRow, ...]:
     """Every assumption of a guarantee once, violated ones first.
 
-    Args:
-        plan: what the guarantee is about.
-        accounted: what the accounting assumes.
-        declared: what a plan's [assumptions] says.
-        checks: what a ledger or a run has checked.
-        effects: what follows if an assumption is false, by its name, where a number is known.
+    `accounted` is what the accounting assumes, `declared` what a plan's [assumptions] says, `checks` what
+    a ledger or a run has checked; `effects` follow if an assumption is false, by its name, in numbers.
     """
     listed = list(dict.fromkeys(accounted))
     totals = Counter(each.id for each in listed if each.id in PREMISES)
@@ -206,10 +192,10 @@ def rows(
     for each in listed:
         counts[each.id] += 1
         key = f"{each.id}-{counts[each.id]}" if totals[each.id] > 1 else each.id
-        known = each.id in PREMISES
-        effect = PREMISES[each.id].effect if known else _OWN
+        premise = PREMISES.get(each.id, Premise("", _OWN))
         source = each.source or "the plan describes it so"
-        unsaid.append(AssumptionRow(key if known else "", each.text, each.status, source, effect))
+        key = key if each.id in PREMISES else ""
+        unsaid.append(AssumptionRow(key, each.text, each.status, source, premise.effect))
     for key in _general(plan, sampled="sampling" in totals):
         if key not in totals:
             premise = PREMISES[key]
@@ -217,22 +203,18 @@ def rows(
                 AssumptionRow(key, premise.text, _UNKNOWN, "nobody has said", premise.effect)
             )
     keys = {name for row in unsaid for name in (row.key, base_of(row.key))}
-    for key, said in declared.items():
-        if key in keys:
-            continue
-        if totals[base_of(key)]:
-            message = f"[assumptions]: {key} names more than the plan's {totals[base_of(key)]}"
+    for key in declared.keys() - keys:
+        if total := totals[base_of(key)]:
+            message = f"[assumptions]: {key} names more than the plan's {total}"
             message += f" assumptions called {base_of(key)}"
             raise InvalidArgument(message, argument=key)
-        premise = PREMISES.get(key, Premise(key, _OWN))
-        text = said.text or premise.text
-        unsaid.append(AssumptionRow(key, text, said.status, "", premise.effect))
-    by_kind: dict[str, list[Assumption]] = {}
-    for check in checks:
-        kind = check.id.partition(".")[0]
-        by_kind.setdefault(kind if kind in PREMISES else "", []).append(check)
-    heard = [_heard(row, declared, by_kind, effects or {}) for row in unsaid]
-    heard += [AssumptionRow("", c.text, c.status, c.source, _OWN) for c in by_kind.get("", ())]
+    for key in [key for key in declared if key not in keys]:
+        premise = PREMISES.get(key, Premise(declared[key].text, _OWN))
+        text = declared[key].text or premise.text
+        unsaid.append(AssumptionRow(key, text, declared[key].status, "", premise.effect))
+    heard = [_heard(row, declared, checks, effects or {}) for row in unsaid]
+    others = (check for check in checks if check.id.partition(".")[0] not in PREMISES)
+    heard += [AssumptionRow("", c.text, c.status, c.source, _OWN) for c in others]
     return tuple(sorted(heard, key=lambda row: row.status is not _VIOLATED))
 
 
@@ -247,7 +229,7 @@ def _general(plan: Node, *, sampled: bool) -> list[str]:
 def _heard(
     row: AssumptionRow,
     declared: Mapping[str, Declared],
-    checks: Mapping[str, list[Assumption]],
+    checks: Sequence[Assumption],
     effects: Mapping[str, str],
 ) -> AssumptionRow:
     """The row updated by the plan's declaration and by checks."""
@@ -257,10 +239,9 @@ def _heard(
     said = declared.get(row.key) or declared.get(kind)
     status, evidence, effect = row.status, row.evidence, effects.get(kind, row.effect)
     if said is not None:
-        status = said.status
+        status, effect = said.status, said.effect or effect
         evidence = said.evidence or _SILENT[status]
-        effect = said.effect or effect
-    decided = [check for check in checks.get(kind, ()) if check.status is not _UNKNOWN]
+    decided = [c for c in checks if c.id.partition(".")[0] == kind and c.status is not _UNKNOWN]
     wrong = [f"{c.text}: {c.source}" for c in decided if c.status is _VIOLATED]
     if wrong:
         status, evidence = _VIOLATED, f"not so: {'; '.join(wrong)}"

@@ -28,8 +28,6 @@ VAST = 50.0
 """An epsilon above which nothing is drawn, and nothing is said of what would be worse still."""
 # At extreme plans the comparisons beside the guarantee may fail and are left out; it may not.
 _FAILURES = (DpacctError, ArithmeticError, ValueError)
-SLOW = 0.65
-"""Estimated seconds of sixteen points of a profile, beyond which the curves are left out."""
 LONG = 2.0
 """The CPU seconds for curves of the best attack, which follow a whole trade-off curve."""
 _LIBRARIES = ("numpy", "scipy", "mpmath", "python-flint")
@@ -71,47 +69,25 @@ def must_bound(answer: Answer) -> Answer:
     raise NotCertified(message, argument="method")
 
 
-def is_quick(answer: Answer) -> bool:
-    """Return whether whole curves of the answer's plan take a second or two, and not minutes.
+def risks(answer: Answer) -> tuple[tuple[str, Answer], ...]:
+    """Express the guarantee as attack success; nothing where whole curves take long, or are not known.
 
-    All of its laws must have a contour that answers, since the bracket is asked point by point; then the
-    work of some points of its privacy profile, over all that the pictures need, is counted. No clock is
-    read, so what a report contains hangs on the plan alone.
+    The bracket is asked point by point, so all laws must have a contour that answers. Work is counted
+    and no clock is read, so what a report contains hangs on the plan alone.
     """
-    import numpy as np
-
     from dpacct.plan.composition import Composition
-    from dpacct.pld.budget import metered
+    from dpacct.pld.budget import Overspent, metered
+    from dpacct.risk import Risk
 
     plan, epsilon = answer.tree, float(answer)
     assert plan is not None
     composed = Composition(plan, answer.adjacency)
     if composed.renyi_only or not all(way.has_contour for way in composed.upper) or epsilon > VAST:
-        return False
+        return ()
+    risk, name = Risk(plan), "true positive rate at a false positive rate of"
     try:
         if plan.delta(epsilon=epsilon, method="exact").strength is Strength.BRACKETED:
-            return False
-        with metered() as work:
-            for point in (*np.linspace(0.0, 1.5 * epsilon, 8), *np.geomspace(0.05, 40.0, 8)):
-                plan.profile([point])
-                if work.spent > SLOW:
-                    return False
-    except _FAILURES:
-        return False
-    return True
-
-
-def risks(answer: Answer) -> tuple[tuple[str, Answer], ...]:
-    """Express the guarantee as attack success, where that is quickly computed."""
-    from dpacct.pld.budget import Overspent, metered
-    from dpacct.risk import Risk
-
-    if not is_quick(answer):
-        return ()
-    assert answer.tree is not None
-    risk = Risk(answer.tree)
-    name = "true positive rate at a false positive rate of"
-    try:
+            return ()
         with metered(LONG):
             measures = [("membership advantage (true minus false positive rate)", risk.advantage())]
             measures += [(f"{name} {rate}", risk.true_positive_rate(rate)) for rate in RATES]

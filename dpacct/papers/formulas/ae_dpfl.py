@@ -10,7 +10,6 @@ from dpacct.pld import conversions
 from dpacct.voting import published
 
 
-# Lemma 8.1
 def lemma8_1(q: float, alpha: float, rho: float) -> float:
     return math.exp(min(rho, 700.0) + math.log(q) * alpha / (alpha - 1.0))
 
@@ -23,16 +22,13 @@ def lemma8_1_corrected(q: float, alpha: float, rho: float) -> float:
     return math.exp(min(0.0, (rho + math.log(q)) * (alpha - 1.0) / alpha))
 
 
-# Lemma 8.3
 def lemma8_3(alpha: float, first: float, second: float) -> float:
     return dp_fed_ls.lemma4(alpha, first, 1) + dp_fed_ls.lemma4(alpha, second, 1)
 
 
-# Lemma 9
 lemma9 = mironov2017.proposition3
 
 
-# Proposition 10
 def proposition10_a(distance: float, rate: float, slope: float) -> float:
     return distance / (rate * slope)
 
@@ -49,7 +45,6 @@ def proposition10_c_corrected(steps: int, rate: float, slope: float, smoothness:
     return smoothness * rate * slope * (steps - 1) / 2.0
 
 
-# Algorithm 3
 def algorithm3(sigma: float, participants: int, dimension: int, epsilon: float) -> float:
     return algorithm3_corrected(sigma, epsilon)
 
@@ -67,7 +62,6 @@ def algorithm6_dropout(sigma: float, clip: float, participants: int, missing: in
     return sigma * clip * math.sqrt((participants - missing) / participants)
 
 
-# Theorem 11
 def theorem11_agent(alpha: float, queries: int, sigma: float) -> float:
     return queries * alpha / (2.0 * sigma**2)
 
@@ -84,7 +78,6 @@ def theorem11_knn_tight(alpha: float, queries: int, sigma: float, k: int) -> flo
     return queries * alpha / (k * sigma) ** 2
 
 
-# Lemma 12
 def lemma12(votes: Sequence[float], sigma: float) -> float:
     first, second, *_ = sorted(votes, reverse=True)
     return 1.0 - len(votes) * math.exp(-((first - second) ** 2) / (8.0 * sigma**2))
@@ -128,7 +121,6 @@ def lemma13_corrected(q: float, alpha: float, epsilon: float) -> float:
     return float(published.event_bound(math.log(q), alpha, epsilon))
 
 
-# Theorem 14
 def theorem14(votes: Sequence[int], sigma: float, alpha: float) -> float:
     leader, second, *_ = sorted(votes, reverse=True)
     square = (leader - second) ** 2 / sigma**2

@@ -11,7 +11,6 @@ import math
 from dpacct.pld import conversions
 
 
-# Proposition 12
 def proposition12(alpha: float, rho: float, delta: float) -> float:
     epsilon = conversions.epsilon(rho * (alpha - 1.0), alpha - 1.0, math.log(delta))
     return max(0.0, epsilon)

@@ -10,7 +10,6 @@ from dpacct.pld import conversions
 from dpacct.pld.roots import decreasing
 
 
-# Definition 2.6
 def definition2_6(mu: float, alpha: float) -> float:
     from scipy.special import ndtr, ndtri
 
@@ -66,7 +65,6 @@ def c_p_renyi(mu: float, rate: float, alpha: float) -> float:
     return float(np.logaddexp(0.0, total)) / (alpha - 1.0)
 
 
-# Corollary 5.4
 def corollary5_4(c: float, sigma: float) -> float:
     x = 1.0 / sigma
     # e^{x^2} - 1 and the two normal terms apart: their sum vanishes as sigma grows

@@ -63,20 +63,16 @@ def eq2(v: Sequence[float], sigma: float) -> float:
     return float(np.fft.ifft(np.fft.fft(v) / (1.0 - sigma * np.fft.fft(kernel)))[0].real)
 
 
-# Eq. (2)
 eq2_corrected = eq2
 
 
-# Lemma 1
 lemma1 = mironov2017.proposition3
 
 
-# Lemma 2
 def lemma2(tau: float, nu2: float, alpha: float) -> float:
     return 3.5 * tau * tau * alpha / nu2
 
 
-# Remark 1
 def remark1(tau: float, nu2: float, alpha: float) -> float:
     return 5.0 * tau * tau * alpha / nu2
 
@@ -99,7 +95,6 @@ def sensitivity(clip: float, m: int) -> float:
     return 2.0 * clip / m
 
 
-# Lemma 3
 def lemma3(tau: float, nu2: float, alpha: float) -> float:
     return 2.0 * tau * tau * alpha / nu2
 
@@ -153,7 +148,6 @@ def theorem2_least_epsilon(delta: float, tau: float, steps: int) -> float:
 theorem2_proof = lemma3
 
 
-# Eq. (5)
 def eq5(nu2: float) -> float:
     return 6.0 / nu2
 
@@ -163,7 +157,6 @@ def eq8(tau: float, nu2: float, alpha: int) -> float:
     return tau * tau * alpha * (alpha - 1) / 2.0 / nu2
 
 
-# Eq. (7)
 def eq7(tau: float, nu2: float) -> float:
     reach = 2.0 / 3.0 * nu2
     target = math.log(tau) + math.log1p(nu2)
@@ -181,7 +174,6 @@ def appendix_a(alpha: int, tau: float, sigma: float) -> float:
     return wang2018.of_log_terms(wang2018.log_terms(alpha, tau, sigma), alpha)
 
 
-# Lemma 4
 def lemma4(alpha: float, epsilon: float, k: int) -> float:
     # cosh((alpha - 1/2) eps)/cosh(eps/2) is 1 + the first product below
     half = 0.5 * epsilon
@@ -191,12 +183,10 @@ def lemma4(alpha: float, epsilon: float, k: int) -> float:
     return k * (epsilon - math.log1p(math.exp(-epsilon)) / (alpha - 1.0))
 
 
-# Eq. (14)
 def eq14(x: float, n: int) -> float:
     return 1.0 / (1.0 - n * x)
 
 
-# Eq. (15)
 def eq15(nu2: float) -> float:
     return 7.0 / (2.0 * nu2)
 

@@ -12,12 +12,10 @@ from dpacct.papers.page import Ends, ends
 from dpacct.pld.roots import minimum
 
 
-# Eq. (11)
 def eq11(sigma: float, clip: float, participants: int) -> float:
     return sigma * clip / participants
 
 
-# Theorem 1
 def theorem1(eta: float, rho: float, steps: int, smoothness: float) -> float:
     square = (eta * smoothness) ** 2
     top = 6.0 * square * rho**2 * steps * (12.0 * steps**2 * square + 10.0)
@@ -43,7 +41,6 @@ def theorem1_corrected(clip: float) -> float:
     return (2.0 * clip) ** 2
 
 
-# Lemma 1
 def lemma1(clip: float, participants: int) -> float:
     return clip / participants
 
@@ -101,7 +98,6 @@ def diameter(smoothness: float, rho: float) -> float:
     return 2.0 * smoothness * rho
 
 
-# Theorem 4
 def theorem4(
     smoothness: float,
     rho: float,
@@ -121,17 +117,14 @@ def theorem4_corrected(sigma: float, rate: float, epsilon: float) -> float:
     return dong2019.theorem4_2(2.0 / sigma, rate, epsilon)
 
 
-# Theorem 5
 def theorem5(epsilon: float, delta: float) -> float:
     return 1.0 - 2.0 * math.exp(-1.7 * epsilon) * delta / epsilon * math.log(2.0 / epsilon)
 
 
-# Lemma 2
 def lemma2(steps: int, eta: float, smoothness: float, rho: float) -> float:
     return 2.0 * (steps * smoothness * eta * rho) ** 2
 
 
-# Lemma 3
 def lemma3(
     steps: int,
     eta: float,
@@ -147,7 +140,6 @@ def lemma3(
     return first + 24.0 * steps**3 * eta**4 * smoothness**2 * shift
 
 
-# Lemma 4
 def lemma4(epsilon: float, samples: int, participants: int) -> float:
     return balle2018.epsilon(epsilon, participants / samples)
 
@@ -156,7 +148,6 @@ def lemma4_delta(delta: float, samples: int, participants: int) -> float:
     return participants * delta / samples
 
 
-# Lemma 5
 def lemma5_epsilon(steps: int, epsilon: float, delta: float, slack: float) -> float:
     return epsilon * (math.sqrt(-2.0 * steps * math.log(slack)) + steps * math.tanh(epsilon / 2.0))
 
@@ -202,13 +193,11 @@ def lemma5_corrected(steps: int, epsilon: float, delta: float, slack: float) -> 
     return -math.expm1(kept)
 
 
-# Lemma 7
 def lemma7(steps: int, step: float) -> float:
     apart = 2.0 * (1.0 - (1.0 - step) ** steps)
     return 2.0 * steps * apart**2
 
 
-# Lemma 8
 def lemma8(steps: int, eta: float, smoothness: float, rho: float, gradient: float) -> float:
     return 3.0 * steps * eta**2 * ((smoothness * rho) ** 2 + gradient**2)
 
@@ -217,7 +206,6 @@ def lemma8_corrected(steps: int, eta: float, gradient: float, local: float) -> f
     return (steps * eta) ** 2 * (gradient**2 + local**2)
 
 
-# Eq. (24)
 def eq24_topk(d: int, k: int) -> float:
     return float(k)
 

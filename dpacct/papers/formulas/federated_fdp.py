@@ -16,17 +16,14 @@ from dpacct.pld.roots import decreasing
 from dpacct.pld.stable import Floats
 
 
-# Lemma 3.3
 def lemma3_3(step: float, rounds: int, epsilon: float) -> float:
     return kairouz2015.coins_delta(step, rounds, epsilon)
 
 
-# Lemma 3.4
 def lemma3_4(mu1: float, mu2: float) -> float:
     return math.hypot(mu1, mu2)
 
 
-# Definition 3.6
 def definition3_6(mu: float, correlation: float) -> float:
     return math.erf(0.5 * mu)
 
@@ -40,12 +37,10 @@ def c_p(sigma: float, rate: float, alpha: float) -> float:
     return dong2019.c_p(1.0 / sigma, rate, alpha)
 
 
-# Lemma 3.7
 def lemma3_7(mu: float, clients: int, alpha: float) -> float:
     return dong2019.definition2_6(mu, alpha)
 
 
-# Lemma 3.8
 def lemma3_8(mu: float, rate: float, alpha: float) -> float:
     return max(dong2019.definition2_6(mu, alpha), 1.0 - alpha - rate**2)
 

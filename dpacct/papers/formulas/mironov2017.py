@@ -7,6 +7,5 @@ import math
 from dpacct.pld import conversions
 
 
-# Proposition 3
 def proposition3(alpha: float, rho: float, delta: float) -> float:
     return conversions.mironov_epsilon(rho * (alpha - 1.0), alpha - 1.0, math.log(delta))

@@ -13,13 +13,11 @@ import numpy as np
 from dpacct.voting import published
 
 
-# Lemma 4
 def lemma4(votes: Sequence[float], b: float) -> float:
     first, *others = sorted(votes, reverse=True)
     margins = np.array([(first - other) / b for other in others])
     return min(1.0, math.exp(float(published.log_totals(published.log_overtaking(margins)))))
 
 
-# Theorem 3
 def theorem3(epsilon: float, alpha: float, q: float) -> float:
     return float(published.likely_outcome(math.log(q), alpha, epsilon))

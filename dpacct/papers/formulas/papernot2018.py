@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dpacct.voting import published
 
 
-# Proposition 7
 def proposition7(votes: Sequence[float], sigma: float) -> float:
     first, *others = sorted(votes, reverse=True)
     return min(1.0, math.exp(published.log_mismatch([first - other for other in others], sigma)))
@@ -36,7 +35,6 @@ def gnmax(votes: Sequence[float], sigma: float, order: float) -> float:
     return float(published.gaussian_votes(log_q, order, sigma, math.sqrt(2.0)))
 
 
-# Theorem 23
 def theorem23(order: float, beta: float, sigma: float) -> float:
     spread = -0.5 * math.log1p(-2.0 * order * beta) + beta * order
     return order * math.exp(2.0 * beta) / sigma**2 + spread / (order - 1.0)

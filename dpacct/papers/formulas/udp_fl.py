@@ -8,7 +8,6 @@ from dpacct.mechanisms.laws import staircase
 from dpacct.papers.formulas import geng2014, girgis2021
 from dpacct.pld.roots import decreasing
 
-# Lemma 1
 lemma1 = geng2014.least_amplitude
 
 
@@ -67,7 +66,6 @@ def multidim_corrected(alpha: float, lam: float, n: int) -> float:
     return n * staircase.renyi(alpha, lam, 0.5)
 
 
-# Theorem 3
 def theorem3(lam: float, nu: float, sensitivity: float, m: int, steps: int) -> float:
     b, square = math.exp(-lam), sensitivity * sensitivity
     inner = nu * nu * square + b * square - b * nu * nu * square + sensitivity * b
@@ -78,7 +76,6 @@ def theorem3_corrected(lam: float, nu: float, sensitivity: float, m: int, steps:
     return m * steps * sensitivity * staircase.mean_size(lam, nu)
 
 
-# Theorem 5
 def theorem5(smoothness: float, w: float, v: float) -> float:
     return 1.2 / smoothness + 1.1 * w - 0.1 * v
 
@@ -87,7 +84,6 @@ def theorem5_corrected(smoothness: float, w: float, v: float) -> float:
     return 3.0 / smoothness + 2.0 * w - v
 
 
-# Lemma 2
 lemma2 = lemma2_corrected = girgis2021.upper
 
 
@@ -95,11 +91,9 @@ def lemma2_renyi_level(gamma: float, clients: int) -> float:
     return girgis2021.upper(2, gamma, clients)
 
 
-# Lemma 3
 lemma3 = girgis2021.lower
 
 
-# Algorithm 3
 def algorithm3_corrected(epsilon: float, delta: float, steps: int) -> float:
     log_inverse = -math.log(delta)
     # sqrt(L + eps) - sqrt(L), without cancelling
@@ -107,12 +101,10 @@ def algorithm3_corrected(epsilon: float, delta: float, steps: int) -> float:
     return math.sqrt(0.5 * steps) / root
 
 
-# Theorem 6
 def theorem6(alpha: float, gamma: float, sensitivity: float) -> float:
     return sensitivity * math.sqrt(alpha / (2.0 * gamma))
 
 
-# Theorem 7
 def theorem7(alpha: float, lam: float) -> float:
     s = alpha - 1.0
     # the weights add up to 1, so small lam keeps its digits
@@ -130,12 +122,10 @@ def theorem7_l2_corrected(alpha: float, lam: float, n: int) -> float:
     return theorem7(alpha, lam * math.sqrt(n))
 
 
-# Lemma 4
 def lemma4(sigma: float) -> float:
     return 2.0 * sigma / math.sqrt(2.0 * math.pi)
 
 
-# Lemma 5
 def lemma5(sensitivity: float, b: float) -> float:
     return sensitivity / b
 
@@ -153,7 +143,6 @@ def conversion_corrected(alpha: float, rho: float, delta: float, steps: int) -> 
     return steps * rho - math.log(delta) / (alpha - 1.0)
 
 
-# Theorem 8
 def theorem8(sigma: float, m: int, steps: int) -> float:
     return math.sqrt(2.0 / math.pi) * m * sigma * steps
 
@@ -162,7 +151,6 @@ def theorem8_final(sigma: float, m: int, steps: int) -> float:
     return m * sigma * math.sqrt(2.0 * steps / math.pi)
 
 
-# Theorem 9
 def theorem9(b: float, m: int, steps: int) -> float:
     return steps * m * b
 

@@ -51,7 +51,6 @@ def of_log_terms(terms: Sequence[float], alpha: int) -> float:
     return math.log1p(math.fsum(math.exp(term) for term in terms)) / (alpha - 1)
 
 
-# Theorem 9 and Appendix B.5
 def theorem9(alpha: int, tau: float, sigma: float) -> float:
     """Wang et al.'s bound for a whole order, with the refinement of Appendix B.5."""
     terms = log_terms(alpha, tau, sigma)
