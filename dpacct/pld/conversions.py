@@ -39,6 +39,19 @@ def mills_ratio(z: float) -> float:
     return math.sqrt(0.5 * math.pi) * square * math.erfc(x)
 
 
+def log_phi(x: float) -> float:
+    """Log of the distribution function of N(0, 1), to rounding.
+
+    >>> round(log_phi(-40.0), 9)
+    -804.608442014
+    """
+    if x >= 0.0:
+        return math.log1p(-0.5 * math.erfc(x / _ROOT_2))
+    if x < -_FARTHEST:
+        return -math.inf
+    return math.log(mills_ratio(-x)) - 0.5 * x * x - _LOG_ROOT_2_PI
+
+
 def gaussian_log_delta(mu: float, epsilon: float) -> tuple[float, float]:
     """Theorem 8: delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), mu = sensitivity/std.
 

@@ -13,7 +13,6 @@ costs a Gaussian of that sensitivity.
 
 from __future__ import annotations
 
-import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -79,10 +78,6 @@ class CountNoise(ABC):
         """Log of how likely one count overtakes another that is so much ahead."""
 
     @abstractmethod
-    def margin_of(self, log_tail: Floats) -> Floats:
-        """The margin of at least 0 with this `log_tail` of at most log 1/2; rounding is the caller's."""
-
-    @abstractmethod
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
         """Renyi bounds by theorem: for each log q (row) at each order (column)."""
 
@@ -112,15 +107,7 @@ class GaussianNoise(CountNoise):
 
     def log_tail(self, margin: Floats) -> Floats:
         """The difference of two counts is normal (Papernot et al. 2018, Proposition 7)."""
-        from scipy.special import log_ndtr
-
-        return np.asarray(log_ndtr(-margin / (math.sqrt(2.0) * float(self.sigma))))
-
-    def margin_of(self, log_tail: Floats) -> Floats:
-        """The inverse of a normal tail."""
-        from scipy.special import ndtri_exp
-
-        return np.asarray(-math.sqrt(2.0) * float(self.sigma) * ndtri_exp(log_tail))
+        return published.log_phi(-margin / (math.sqrt(2.0) * float(self.sigma)))
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
         """Return the bounds of Theorem 6 of Papernot et al. (2018) and of AE-DPFL's Theorem 14, corrected."""
@@ -147,8 +134,6 @@ class GaussianNoise(CountNoise):
         a spacing h errs by about e^{-2 pi^2/(C h^2)}. Spacings divide a vote, or are divided by it, so
         that one table of log Phi serves all counts.
         """
-        from scipy.special import log_ndtr
-
         sigma, classes = float(self.sigma), counts.shape[1]
         aimed = sigma * min(0.66 / math.sqrt(classes), 0.3)
         parts = math.ceil(1.0 / aimed) if aimed < 1.0 else 1
@@ -170,10 +155,10 @@ class GaussianNoise(CountNoise):
             z = [places / (parts * sigma) for places in shifted]
             size = int(offsets[-1]) + parts * widest + shift + 1 - first
             if size < _TABLE:
-                table = log_ndtr(np.arange(first, first + size) / (parts * sigma))
+                table = published.log_phi(np.arange(first, first + size) / (parts * sigma))
                 cumulated = [table[places - first] for places in shifted]
             else:
-                cumulated = [log_ndtr(deviations) for deviations in z]
+                cumulated = [published.log_phi(deviations) for deviations in z]
             scale = math.log(sigma * math.sqrt(2.0 * math.pi))
             density = [-0.5 * np.square(deviations) - scale for deviations in z]
             yield Nodes(
@@ -198,14 +183,6 @@ class LaplaceNoise(CountNoise):
     def log_tail(self, margin: Floats) -> Floats:
         """Return the log tail of the difference of two Laplace draws."""
         return published.log_overtaking(margin / float(self.b))
-
-    def margin_of(self, log_tail: Floats) -> Floats:
-        """m = log((2 + m)/4) - log_tail, by Newton from above, where the tail is convex."""
-        m = 1.0 - 2.0 * np.asarray(log_tail)
-        for _ in range(60):
-            step = (m - np.log(2.0 + m) + math.log(4.0) + log_tail) / (1.0 - 1.0 / (2.0 + m))
-            m = np.maximum(m - step, 0.0)
-        return float(self.b) * m
 
     def tables(self, log_q: Floats, orders: Floats, level: Level) -> dict[str, Floats]:
         """Return the bound by the outcome's likelihood, and by the distance of the counts."""
@@ -387,10 +364,8 @@ class Screening:
 
     def log_passes(self, top: Floats) -> tuple[Floats, Floats]:
         """Logs of the chances of no answer, and of an answer, by the largest count."""
-        from scipy.special import log_ndtr
-
         z = (top - float(self.threshold)) / float(self.sigma)
-        return log_ndtr(-z), log_ndtr(z)
+        return published.log_phi(-z), published.log_phi(z)
 
     def plan(self, level: Level, queries: int) -> Node:
         """The noisy largest counts of so many queries."""
@@ -400,23 +375,17 @@ class Screening:
         """Renyi divergence of one query's noisy largest count at each order."""
         return np.asarray(orders * (level.step**2 / (2.0 * float(self.sigma) ** 2)))
 
-    def with_answer(
-        self, top: Floats, answer: Floats, orders: Floats, level: Level, width: float = 0.0
-    ) -> Floats:
+    def with_answer(self, top: Floats, answer: Floats, orders: Floats, level: Level) -> Floats:
         """Renyi bounds, either way, of both steps: for each query (row) at each order (column).
 
-        They hold for largest counts from `top` to `top` + `width`.
         `answer` is the second step's. With a and a' the chances of an answer,
         sum_x P(x)^o Q(x)^{1-o} = (1-a)^o (1-a')^{1-o} + a^o a'^{1-o} e^{(o-1) answer}, which is convex in a
         and in a': the worst neighbours are those whose largest count moves by a whole step.
         """
         power = orders[None, :] - 1.0
-        ends = (top,) if width == 0.0 else (top, top + width)
-        near = (top - level.step, top, top + width + level.step)
-        worst = np.zeros(answer.shape)
-        for inner, outer in itertools.product(
-            map(self.log_passes, ends), map(self.log_passes, near)
-        ):
+        worst, inner = np.zeros(answer.shape), self.log_passes(top)
+        for near in (top - level.step, top, top + level.step):
+            outer = self.log_passes(near)
             for p, q in ((inner, outer), (outer, inner)):
                 no = orders * p[0][:, None] - power * q[0][:, None]
                 yes = orders * p[1][:, None] + power * (answer - q[1][:, None])

@@ -27,7 +27,7 @@ from dpacct.display import Displayed, Facts
 from dpacct.pld.stable import Floats
 from dpacct.vocabulary import Assumption, Side, Strength
 from dpacct.voting.argmax import CountNoise, Screening
-from dpacct.voting.exact import MOST_COMPOSED, ExactCost, ExactLabels, converted
+from dpacct.voting.exact import MOST_COMPOSED, ExactCost, ExactLabels
 from dpacct.voting.votes import Histograms, Level, Votes, alike
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dpacct.voting.aggregator import Aggregator
 
 
-MOST_KINDS = 20_000
+MOST_KINDS = 2_000
 """Up to so many different queries nothing is rounded."""
 _CELLS = 2_000_000
 ONE_WAY = "papernot2018.theorem6", "papernot2017.theorem3"
@@ -93,11 +93,6 @@ class Bounds:
     def total(self, orders: Floats, theorem: str | None = None, *, one_way: bool = False) -> Floats:
         """The sum over all queries, at each order; `one_way`: from the votes to their neighbours only."""
         return self._sum(self._leading if one_way else self._near, orders, theorem)
-
-    def among(self, chosen: NDArray[np.bool_]) -> Callable[[Floats], Floats]:
-        """The sum over some of the queries, at any orders."""
-        top = None if self.screening is None else self.histograms.top[chosen]
-        return partial(self._sum, Kinds.of(self.log_q_near[chosen], top))
 
     def _sum(self, kinds: Kinds, orders: Floats, theorem: str | None = None) -> Floats:
         values = np.zeros(orders.size)
@@ -242,8 +237,6 @@ COLUMNS = ("query", *(each.name for each in fields(PerQuery)))
 _ORDERS = 1.0 + np.geomspace(0.02, 1e6, 140)
 _FINER = 13
 _WORK = 1.2e9  # about what three seconds of quadrature and divergences amount to
-_COMPOSED, _ADDED = 200.0, 600.0  # of a neighbour's class: at a few orders, or at all of them
-_LEAST = 5
 
 FIXED = Assumption(
     "the queries were fixed beforehand: none was chosen after seeing another's label"
@@ -319,7 +312,7 @@ def voting_cost(
     votes: Votes,
     delta: Number,
     *,
-    exact: bool | int = True,
+    exact: bool = True,
     progress: Callable[[str], None] | None = None,
 ) -> VotingCost:
     """See `Aggregator.cost`."""
@@ -372,19 +365,14 @@ def voting_cost(
             epsilon, _ = _optimised(forward, log_delta)
             lines.append(CostLine(name, answer(epsilon, name, name, CONVERSION), one_way=True))
     outcome, why, each = None, "it was not asked for", None
-    if exact is not False:
+    if exact:
         tell("exact laws")
-        result, why, each = _exact(bounds, log_delta, order, None if exact is True else int(exact))
+        result, why, each = _exact(bounds, log_delta, order)
         if result is not None:
-            # where bounds stand in for some queries, or all cost the most they can, the bound may be less
-            upper = min(result.upper, float(bound))
-            if result.lower is None:
-                outcome = answer(upper, "exact-rdp", LABELS, *names, CONVERSION)
-            else:
-                outcome = answer(upper, "exact", LABELS)
-                outcome = replace(outcome, lower=min(result.lower, upper), side=Side.TWO_SIDED)
-            forward_upper = min(result.one_way, upper)
-            one_way = answer(forward_upper, outcome.method, *outcome.basis)
+            upper = min(result.upper, float(bound))  # the bound may be less where all cost the most
+            outcome = answer(upper, "exact", LABELS)
+            outcome = replace(outcome, lower=min(result.lower, upper), side=Side.TWO_SIDED)
+            one_way = answer(min(result.one_way, upper), "exact", LABELS)
             lines.append(CostLine("exact", one_way, one_way=True))
     answered = float(votes.queries)
     if screening is not None:
@@ -414,7 +402,7 @@ def _optimised(total: Callable[[Floats], Floats], log_delta: float) -> tuple[flo
     """The least epsilon over Renyi orders, and the order that gives it."""
     orders = _ORDERS
     for _ in range(2):
-        each = converted(total(orders), orders, log_delta)
+        each = _converted(total(orders), orders, log_delta)
         best = int(np.argmin(each))
         low, high = orders[max(best - 1, 0)], orders[min(best + 1, orders.size - 1)]
         least, order = float(each[best]), float(orders[best])
@@ -422,48 +410,39 @@ def _optimised(total: Callable[[Floats], Floats], log_delta: float) -> tuple[flo
     return least, order
 
 
+def _converted(divergences: Floats, orders: Floats, log_delta: float) -> Floats:
+    """Epsilon by each Renyi divergence at its order (`conversions.epsilon`); rounded up."""
+    s = orders - 1.0
+    log_peak = -np.log1p(s) - s * np.log1p(1.0 / s)
+    values = np.maximum(divergences + (log_peak - log_delta) / s, 0.0) * (1.0 + 1e-13)
+    return np.asarray(np.where(np.isfinite(divergences), values, np.inf))
+
+
 def _exact(
-    bounds: Bounds, log_delta: float, order: float, most: int | None
+    bounds: Bounds, log_delta: float, order: float
 ) -> tuple[ExactCost | None, str, Floats | None]:
-    """The exact cost of as many kinds of query as time allows, the costliest first; else why not."""
+    """The exact cost, and that of each query; else why there is none."""
     if not bounds.level.proven:
         return None, "a voter of several neighbours may spread its vote over classes", None
     first, which, count = bounds.histograms.alike()
     kinds = bounds.histograms.rows(first)
-    near = bounds.noise.reach(bounds.level.step) >= kinds.margins[:, -1]
-    if not near.any():
-        text = "the noise is too small beside the margins to integrate"
-        return None, text, None
-    chosen = np.flatnonzero(near)
-    work = _work(kinds, bounds.level, _COMPOSED)[chosen].sum()
-    few = chosen.size == first.size <= MOST_COMPOSED
-    if (most is None and not (few and work <= _WORK)) or (most is not None and chosen.size > most):
-        cost = count[chosen] * bounds.each(order)[first[chosen]]
-        by_cost = chosen[np.argsort(-cost, kind="stable")]
-        taken = np.cumsum(_work(kinds, bounds.level, _ADDED)[by_cost])
-        affordable = max(_LEAST, int((taken <= _WORK).sum())) if most is None else most
-        chosen = np.sort(by_cost[:affordable])
-    rest = None
-    if chosen.size < first.size:
-        left = np.ones(first.size, dtype=bool)
-        left[chosen] = False
-        rest = bounds.among(left[which])
-    exact = ExactLabels(kinds.rows(chosen), bounds.level, bounds.noise, bounds.screening)
-    result = exact.cost(count[chosen].astype(np.float64), log_delta, order, rest)
-    values = np.full(first.size, np.nan)
-    values[chosen] = result.renyi
-    why = ""
-    if rest is not None:
-        why = f"exact for {chosen.size} of {first.size} kinds of query, bounds for the others"
-    elif count.size > MOST_COMPOSED:
-        why = "exact Renyi divergences, added"
-    return result, why, values[which]
+    if bounds.noise.reach(bounds.level.step) < int(kinds.margins[:, -1].max()):
+        return None, "the noise is too small beside the margins to integrate", None
+    if first.size > MOST_COMPOSED or _work(kinds, bounds.level) > _WORK:
+        return (
+            None,
+            f"{first.size:,} different queries of these sizes are too many to compose",
+            None,
+        )
+    exact = ExactLabels(kinds, bounds.level, bounds.noise, bounds.screening)
+    result = exact.cost(count.astype(np.float64), log_delta, order)
+    return result, "", result.renyi[which]
 
 
-def _work(kinds: Histograms, level: Level, divergence: float) -> Floats:
-    """About how long each kind takes, in arbitrary units: its integrals, and its neighbours' divergences."""
+def _work(kinds: Histograms, level: Level) -> float:
+    """About how long all kinds take, in arbitrary units: integrals, and neighbours' divergences."""
     classes = kinds.counts.shape[1]
     apart = 1.0 + (np.diff(kinds.counts, axis=1) != 0).sum(axis=1)
     neighbours = 2.0 * apart if level.is_agent else np.square(apart)
     points = 130.0 * (1.0 + classes**0.5 / 3.0)
-    return np.asarray(points * classes * (classes + neighbours) + divergence * classes * neighbours)
+    return float(np.sum(points * classes * (classes + neighbours) + 200.0 * classes * neighbours))

@@ -16,7 +16,7 @@ tells most at the saddle.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,17 +26,13 @@ from dpacct.pld import contour, conversions, rows
 from dpacct.pld.interval import Interval
 from dpacct.pld.stable import Floats
 from dpacct.pld.stack import Stack
-from dpacct.voting.argmax import NOBODY, CountNoise, Moves, Screening, laws
+from dpacct.voting.argmax import NOBODY, CountNoise, Screening, laws
 from dpacct.voting.votes import Histograms, Level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from dpacct.pld.moments import Part
-
     Places = NDArray[np.intp]
-    Rest = Callable[[Floats], Floats]
-    Law = tuple[str, Places, Floats, Floats]
 
 
 # --- a side of the question, and its composition
@@ -84,24 +80,10 @@ class Neighbours:
         each = np.where(self.endless, np.inf, entry)
         return each, np.maximum.reduceat(each, self.start) if each.size else each
 
-    def log_moments(self, tilts: Floats) -> Floats:
-        """log of the largest moment of each query's neighbours, added up, at each tilt."""
-        return np.array([float(self.count @ self._moments(c)[1]) for c in tilts.tolist()])
-
     def divergences(self, order: float) -> Floats:
         """The largest Renyi divergence of each query; 0 where it has no neighbour of the sort."""
         values = np.zeros(self.queries)
         values[self.kinds] = self._moments(order - 1.0)[1] / (order - 1.0)
-        return values
-
-    def deltas(self, epsilon: float) -> Floats:
-        """The largest delta of each query at this epsilon."""
-        # p - e^eps q without cancellation where they are close
-        with np.errstate(invalid="ignore", over="ignore"):
-            excess = np.exp(self.log_p) * -np.expm1(epsilon + self.log_q - self.log_p)
-        excess = np.where(self.log_p == -np.inf, 0.0, np.maximum(excess, 0.0))
-        values = np.zeros(self.queries)
-        np.maximum.at(values, self.row, excess.sum(axis=1))
         return values
 
     def worst(self, c: float) -> tuple[Stack, float]:
@@ -146,38 +128,17 @@ def _losses(log_p: Floats, log_q: Floats) -> tuple[Stack, NDArray[np.bool_]]:
 # -- epsilon or delta of a composition -----------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class VoteEpsilon:
-    """The question for the least epsilon >= 0 at which log delta is at most this."""
-
-    log_delta: float
-
-    def bound(self, log_moment: float, c: float) -> float:
-        """An upper end by a log moment at its tilt; inf by an infinite one."""
-        if not math.isfinite(log_moment):
-            return math.inf
-        return max(0.0, conversions.epsilon(log_moment, c, self.log_delta)) * (1.0 + 1e-13)
-
-    def tilt(self, stack: Stack, guess: float) -> float:
-        """About the best tilt for a stack, near a guess."""
-        return stack.tilt_for_epsilon(self.log_delta, guess)
-
-    def by_contour(self, parts: Sequence[Part], infinite: float) -> Interval:
-        """The answer for loss distributions beside so much P-mass of infinite losses."""
-        target = math.exp(self.log_delta) - infinite
-        if not target > 0.0:
-            return Interval(math.inf, 0.0, math.inf)
-        return contour.epsilon(parts, math.log(target))
-
-    def by_rows(self, stack: Stack, tilt: float, beyond: float) -> Interval:
-        """The answer for a stack on a lattice, from below only where that is beyond a number."""
-        return rows.epsilon(stack, self.log_delta, tilt, beyond=beyond)
+def _bound(log_moment: float, c: float, log_delta: float) -> float:
+    """An upper end of epsilon by a log moment at its tilt; inf by an infinite one."""
+    if not math.isfinite(log_moment):
+        return math.inf
+    return max(0.0, conversions.epsilon(log_moment, c, log_delta)) * (1.0 + 1e-13)
 
 
-def composed(sides: Sequence[Neighbours], question: VoteEpsilon) -> tuple[float, float, float]:
+def composed(sides: Sequence[Neighbours], log_delta: float) -> tuple[float, float, float]:
     """(lower end, upper end, upper end by the sides "from" the votes)."""
     lower, uppers = 0.0, dict[str, float]()
-    looked = [(*least_renyi(side, question), side) for side in sides if side.kinds.size]
+    looked = [(*least_renyi(side, log_delta), side) for side in sides if side.kinds.size]
     slow = False  # lattices of many queries: only the side that leads is asked from below
     # the costliest first: a side that is known to cost less needs no second look
     for bound, c, side in sorted(looked, key=lambda asked: -asked[0]):
@@ -185,29 +146,29 @@ def composed(sides: Sequence[Neighbours], question: VoteEpsilon) -> tuple[float,
         if bound > uppers.get(side.name, -math.inf):
             if not bound < math.inf or side.start.size <= _MOST_HULLS:
                 stack = side.hulls()
-                tilts.append(question.tilt(stack, c))
-                least = min(bound, _solved(stack, question, tilts[-1], math.inf).upper)
+                tilts.append(stack.tilt_for_epsilon(log_delta, c))
+                least = min(bound, _solved(stack, log_delta, tilts[-1], math.inf).upper)
             uppers[side.name] = max(uppers.get(side.name, -math.inf), least)
         if least > (max(uppers.values()) * (1.0 - 1e-9) if slow else lower):
-            lower, slow = _least(side, tilts, question, lower)
+            lower, slow = _least(side, tilts, log_delta, lower)
     upper = max(uppers.values())
     return min(lower, upper), upper, uppers["from"]
 
 
-def least_renyi(side: Neighbours, question: VoteEpsilon) -> tuple[float, float]:
+def least_renyi(side: Neighbours, log_delta: float) -> tuple[float, float]:
     """(upper end by the worst neighbours' Renyi divergences, the tilt that gives it)."""
     readings: dict[float, float] = {}
 
     def bound(c: float) -> Stack:
         stack, log_moment = side.worst(c)
-        readings[c] = question.bound(log_moment, c)
+        readings[c] = _bound(log_moment, c, log_delta)
         return stack
 
     # the worst neighbours at a tilt, the best tilt for them, until both stay
     stack, c = side.worst(_START)[0], _START
     for _ in range(4):
-        c = question.tilt(stack, c)
-        expected = question.bound(stack.log_moment(c), c)
+        c = stack.tilt_for_epsilon(log_delta, c)
+        expected = _bound(stack.log_moment(c), c, log_delta)
         stack = bound(c)
         if readings[c] <= expected + 1e-6 * abs(expected) or not math.isfinite(readings[c]):
             break
@@ -221,7 +182,7 @@ def least_renyi(side: Neighbours, question: VoteEpsilon) -> tuple[float, float]:
 
 
 def _least(
-    side: Neighbours, tilts: list[float], question: VoteEpsilon, least: float
+    side: Neighbours, tilts: list[float], log_delta: float, least: float
 ) -> tuple[float, bool]:
     """A lower end: the cost of the neighbours with the largest log M at a tilt near the saddle.
 
@@ -234,7 +195,8 @@ def _least(
         key = stack.masses.tobytes()
         if key not in seen:
             seen.add(key)
-            answer = _solved(stack, question, question.tilt(stack, c), best)
+            tilt = stack.tilt_for_epsilon(log_delta, c)
+            answer = _solved(stack, log_delta, tilt, best)
             best = max(best, answer.lower)
             if answer.tilt > 0.0:  # at the contour's own tilt others may tell more
                 tilts.append(answer.tilt)
@@ -243,15 +205,18 @@ def _least(
     return best, False
 
 
-def _solved(stack: Stack, question: VoteEpsilon, tilt: float, beyond: float) -> Interval:
+def _solved(stack: Stack, log_delta: float, tilt: float, beyond: float) -> Interval:
     """Solve for one choice of laws by a contour; few queries on a lattice, from below if beyond a number."""
     queries = float(stack.count.sum())
     if queries == 1.0 or queries > _FEWEST:
+        target = math.exp(log_delta) - stack.infinite
+        if not target > 0.0:
+            return Interval(math.inf, 0.0, math.inf)
         parts = stack.parts() if queries == 1.0 else [(stack, 1.0)]
-        answer = question.by_contour(parts, stack.infinite)
+        answer = contour.epsilon(parts, math.log(target))
         if answer.resolved:
             return answer
-    return question.by_rows(stack, tilt, beyond)
+    return rows.epsilon(stack, log_delta, tilt, beyond=beyond)
 
 
 def hulls(log_p: Floats, log_q: Floats, row: Places, rows: int) -> tuple[Floats, Floats, Floats]:
@@ -311,21 +276,19 @@ def _slopes(run: Floats, rise: Floats, height: Floats) -> tuple[Floats, Floats]:
 
 # --- all sides of given votes
 
-_ORDERS = 22
 _ROWS = 400
 MOST_COMPOSED = 5000
-"""Up to so many kinds of query their laws are composed; beyond, exact Renyi divergences are added."""
+"""Up to so many kinds of query their laws are composed."""
 
 
 @dataclass(frozen=True)
 class ExactCost:
     """Epsilon of the labels: ends, and the Renyi divergence of each kind of query at the order asked.
 
-    `one_way` is the upper end for P the votes and Q a neighbour only. `lower` is None where the laws
-    were not composed.
+    `one_way` is the upper end for P the votes and Q a neighbour only.
     """
 
-    lower: float | None
+    lower: float
     upper: float
     one_way: float
     renyi: Floats
@@ -350,92 +313,38 @@ class ExactLabels:
 
         "from": P is the votes and Q a neighbour; "to" the other way round; by turns.
         """
-        many = np.ones(self.histograms.counts.shape[0]) if count is None else count
-        return [Neighbours.of(*side, many) for side in self._split(self.histograms)]
-
-    def _split(self, part: Histograms) -> Iterator[Law]:
-        result = laws(part.counts, self.level, self.noise)
-        at_votes, nearby = result.base, result.other
+        counts = self.histograms.counts
+        many = np.ones(counts.shape[0]) if count is None else count
+        result = laws(counts, self.level, self.noise)
+        at_votes, nearby, moves = result.base, result.other, result.moves
         if self.screening is not None:
-            at_votes = self.screening.joined(part.top, at_votes)
-            nearby = self.screening.joined(
-                self.screening.neighbours(part.counts, result.moves, self.level), nearby
-            )
-        for chosen in _changes(result.moves, self.level):
-            rows, theirs = result.moves.row[chosen], nearby[chosen]
-            yield "from", rows, at_votes[rows], theirs
-            yield "to", rows, theirs, at_votes[rows]
-
-    # -- each query by itself ------------------------------------------------------------------
-
-    def _parts(self) -> Iterator[tuple[Places, ExactLabels]]:
-        """Some queries at a time."""
-        size = self.histograms.counts.shape[0]
-        for start in range(0, size, _ROWS):
-            places = np.arange(start, min(start + _ROWS, size))
-            yield places, replace(self, histograms=self.histograms.rows(places))
-
-    def _each(self, ask: Callable[[Neighbours], Floats]) -> Floats:
-        """The largest value over the sides, for each query."""
-        return np.concatenate(
-            [np.max([ask(side) for side in part.sides()], axis=0) for _, part in self._parts()]
-        )
+            top = self.screening.neighbours(counts, moves, self.level)
+            nearby = self.screening.joined(top, nearby)
+            at_votes = self.screening.joined(self.histograms.top, at_votes)
+        sorts = [moves.source == NOBODY, moves.target == NOBODY]  # a vote more, a vote fewer
+        sides = list[Neighbours]()
+        for chosen in sorts if self.level.is_agent else [np.ones(moves.row.shape, dtype=bool)]:
+            rows, theirs = moves.row[chosen], nearby[chosen]
+            sides.append(Neighbours.of("from", rows, at_votes[rows], theirs, many))
+            sides.append(Neighbours.of("to", rows, theirs, at_votes[rows], many))
+        return sides
 
     def renyi(self, order: float) -> Floats:
         """The Renyi divergence of each query's label: the worst neighbour, either way."""
-        return self._each(lambda side: side.divergences(order))
-
-    def deltas(self, epsilon: float) -> Floats:
-        """Delta of each query's label: the worst neighbour, either way."""
-        return self._each(lambda side: side.deltas(epsilon))
+        size, values = self.histograms.counts.shape[0], list[Floats]()
+        for start in range(0, size, _ROWS):  # some queries at a time
+            places = np.arange(start, min(start + _ROWS, size))
+            part = replace(self, histograms=self.histograms.rows(places))
+            values.append(np.max([side.divergences(order) for side in part.sides()], axis=0))
+        return np.concatenate(values)
 
     def wrong(self) -> Floats:
         """Return each query's probability that another class than the leader wins."""
         log_p = laws(self.histograms.counts, self.level, self.noise).base
         return np.asarray(np.exp(log_p[:, 1:]).sum(axis=1))
 
-    # -- all of them ----------------------------------------------------------------------------
-
-    def cost(
-        self, count: Floats, log_delta: float, order: float, rest: Rest | None = None
-    ) -> ExactCost:
-        """Epsilon at log delta of so many queries of each kind, and each kind's divergence at an order.
-
-        `rest` bounds, at any orders, the Renyi divergence of queries that are not among the kinds.
-        """
-        if rest is None and count.size <= MOST_COMPOSED:
-            sides = self.sides(count)
-            shown = np.max([side.divergences(order) for side in sides], axis=0)
-            return ExactCost(*composed(sides, VoteEpsilon(log_delta)), shown)
-        orders = around(order)
-        parts, totals = list[Floats](), np.zeros(1)
-        for places, part in self._parts():
-            sides = part.sides(count[places])
-            parts.append(np.max([side.divergences(order) for side in sides], axis=0))
-            totals = totals + np.array([side.log_moments(orders - 1.0) for side in sides])
-        rates = totals / (orders - 1.0) + (0.0 if rest is None else rest(orders))
-        ends = [float(converted(rate, orders, log_delta).min()) for rate in rates]
-        return ExactCost(None, max(ends), max(ends[::2]), np.concatenate(parts))
-
-
-def converted(divergences: Floats, orders: Floats, log_delta: float) -> Floats:
-    """Epsilon by each Renyi divergence at its order (`conversions.epsilon`); rounded up."""
-    s = orders - 1.0
-    log_peak = -np.log1p(s) - s * np.log1p(1.0 / s)
-    values = np.maximum(divergences + (log_peak - log_delta) / s, 0.0) * (1.0 + 1e-13)
-    return np.asarray(np.where(np.isfinite(divergences), values, np.inf))
-
-
-def _changes(moves: Moves, level: Level) -> Iterator[NDArray[np.bool_]]:
-    """Neighbours of one sort each: a vote more, a vote fewer; or a vote moved."""
-    if level.is_agent:
-        yield moves.source == NOBODY
-        yield moves.target == NOBODY
-    else:
-        yield np.ones(moves.row.shape, dtype=bool)
-
-
-def around(order: float) -> Floats:
-    """Orders to add exact divergences at: the truth's best order lies above that of a bound."""
-    s = order - 1.0
-    return np.unique(np.append(1.0 + np.geomspace(0.4 * s, 25.0 * s, _ORDERS), order))
+    def cost(self, count: Floats, log_delta: float, order: float) -> ExactCost:
+        """Epsilon at log delta of so many queries of each kind, and each kind's divergence at an order."""
+        sides = self.sides(count)
+        shown = np.max([side.divergences(order) for side in sides], axis=0)
+        return ExactCost(*composed(sides, log_delta), shown)

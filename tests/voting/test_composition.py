@@ -14,7 +14,7 @@ from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.pieces import Cut
 from dpacct.pld.rows import compose, least
 from dpacct.pld.stack import Stack
-from dpacct.voting.exact import VoteEpsilon, hulls
+from dpacct.voting.exact import hulls
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -34,7 +34,7 @@ def laws(rows: list[Pair]) -> Stack:
 
 
 def best_tilt(stack: Stack, delta: float) -> float:
-    return VoteEpsilon(math.log(delta)).tilt(stack, 4.0)
+    return stack.tilt_for_epsilon(math.log(delta), 4.0)
 
 
 @pytest.mark.parametrize("at", [0.0, 0.5, 1.5])

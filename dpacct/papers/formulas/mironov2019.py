@@ -21,14 +21,7 @@ def log_sum(terms: Sequence[float]) -> float:
     return top + math.log(math.fsum(math.exp(term - top) for term in terms))
 
 
-def _log_phi(x: float) -> float:
-    """Log of the distribution function of N(0, 1)."""
-    if x >= 0.0:
-        return math.log1p(-0.5 * math.erfc(x / math.sqrt(2.0)))
-    return math.log(conversions.mills_ratio(-x)) - 0.5 * (x * x + math.log(2.0 * math.pi))
-
-
-# Equation in Section 3.3, whole orders
+# Section 3.3, whole orders
 def integer(alpha: int, rate: float, sigma: float) -> float:
     if rate == 1.0:
         return alpha / (2.0 * sigma * sigma)
@@ -59,7 +52,7 @@ def fractional(alpha: float, rate: float, sigma: float) -> float:
             + (m * m - m) / (2.0 * sigma * sigma)
             + (alpha - m) * log_not
             + m * log_q
-            + _log_phi(way * (cut - m) / sigma)
+            + conversions.log_phi(way * (cut - m) / sigma)
             for m, way in ((k, 1.0), (j, -1.0))
         ]
         signed[sign] += pair
