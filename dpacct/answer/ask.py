@@ -25,7 +25,6 @@ from dpacct.declare.domain import (
     PROOF_DIGITS,
     PURE_DELTA,
     TARGET_EPSILON,
-    Real,
 )
 from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter, Record
@@ -287,7 +286,7 @@ def ask(
     """
     started = time.perf_counter()
     word = None if adjacency is None else Adjacency.parse(adjacency, argument="adjacency")
-    allowed = Real(0, math.inf, "left").check("effort", effort)
+    allowed = EPSILON.check("effort", effort)
     proves = method == "certified" or digits is not None
     if proves and method not in ("auto", "certified"):
         message = f"digits must be left out, or method be certified, got method {method!r:.60}"

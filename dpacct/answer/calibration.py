@@ -200,7 +200,7 @@ def noise_multiplier(
     made = Steps.read(words, _called)
 
     def plan(sigma: Fraction | float) -> Node:
-        return made.of(Gaussian(sigma=sigma), _called).under(unit=made.unit)
+        return made.of(Gaussian(sigma=sigma), _called)
 
     calibrated = calibrate(
         plan,

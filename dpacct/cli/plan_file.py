@@ -18,7 +18,6 @@ from dpacct.declare.number import text as exact_text
 from dpacct.declare.record import Call, Exclusive, Parameter, Usage
 from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.mechanism import Mechanism
-from dpacct.plan.node import resolve_adjacency
 from dpacct.plan.samplers.steps import Steps
 
 if TYPE_CHECKING:
@@ -198,9 +197,7 @@ class StatedPlan(NamedTuple):
     def plan(self, count: int | None = None) -> Node:
         """The whole plan, or `count` of its steps."""
         release = self.kind.read(self.noise, self.call)
-        plan = self.steps.of(release, self.call, count)
-        resolve_adjacency(plan, self.under.get("adjacency"))
-        return plan.under(self.under.get("adjacency"), unit=self.under.get("unit", self.steps.unit))
+        return self.steps.of(release, self.call, count, **self.under)
 
     def sized(self, size: float | Fraction) -> Node:
         """The whole plan with this value of the noise to be found."""
@@ -283,7 +280,7 @@ def read_step(step: object, place: str, depth: int = 1) -> Node:
             kind, noise = _noise(said, kinds(), call)
             release = kind.read(noise, call)
         steps = Steps.read({key: said[key] for key in Steps.parameters if key in said}, call)
-        return steps.of(release, call).under(unit=steps.unit)
+        return steps.of(release, call)
 
 
 def _sum_of_steps(steps: object, place: str, key: str, depth: int = 1) -> Node:

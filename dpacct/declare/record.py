@@ -148,7 +148,10 @@ class Record:
         for name, each in self.parameters.items():
             value = values.get(name)
             if value is not None:
-                self.__dict__[each.attribute] = each.domain.check(call(name), value)
+                try:
+                    self.__dict__[each.attribute] = each.domain.check(name, value)
+                except DpacctError as error:
+                    raise error.named(call(name)) from None
             elif each.required:
                 message = f"{call(name)} must be given: {each.means}"
                 raise Usage(message, argument=call(name))
@@ -161,8 +164,7 @@ class Record:
                 raise Usage(message, argument=call(other))
         if self.ways:
             self._choose_way(given, call)
-        if (wrong := self._complaint()) is not None:
-            raise wrong.named(call(wrong.argument or ""))
+        self._together(call)
 
     def _choose_way(self, given: set[str], call: Call) -> None:
         """Refuse parameters of several ways, and those of none."""
@@ -177,6 +179,11 @@ class Record:
         several = sum(name in heads for name in stated) > 1
         message += f", got {one_of(map(call, stated), 'and')}"
         raise Exclusive(message, argument=call(stated[0 if several else -1]))
+
+    def _together(self, call: Call) -> None:
+        """Raise for values that are each in range and do not go together."""
+        if (wrong := self._complaint()) is not None:
+            raise wrong.named(call(wrong.argument or ""))
 
     def _complaint(self) -> DpacctError | None:
         """Return an error if values that are each in range do not go together."""

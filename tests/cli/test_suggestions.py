@@ -77,7 +77,7 @@ def test_version() -> None:
         ("audit docs/examples/scores.csv --adjacency swap", "--adjacency must be add-remove,"),
         (
             "eps --sigma 1 --rate 0.1 --steps 9 --delta 1e-5 --sampling uniform --adjacency add-remove",
-            "--adjacency must be replace-one, which its sampling needs, got add-remove",
+            "--adjacency must be replace-one for uniform sampling, got add-remove",
         ),
     ],
 )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Any
 
 from dpacct.declare.domain import POSITIVE, RATE, STEPS, Integer
 from dpacct.declare.number import text
@@ -57,31 +55,29 @@ class Steps(Record):
 
     needing = (("batch_size", "dataset_size"),)
 
-    def _fill(self, values: Mapping[str, Any], call: Call) -> None:
-        super()._fill(values, call)
-        rate, batch, size, sampling = map(call, ("rate", "batch_size", "dataset_size", "sampling"))
-        for one, other, instead in (
-            ("rate", "batch_size", f"{batch} with {size}"),
-            ("steps", "epochs", call("epochs")),
-        ):
-            if {one, other} <= self.settings.keys():
-                message = f"{call(one)} and {call(other)} do not go together: give {call(one)} or"
-                raise Exclusive(f"{message} {instead}", argument=call(one))
+    def _together(self, call: Call) -> None:
+        """Refuse words that do not go together."""
+        if self.rate is not None and self.batch_size is not None:
+            instead = f"{call('batch_size')} with {call('dataset_size')}"
+            raise _exclusive(call("rate"), call("batch_size"), instead)
+        if self.steps is not None and self.epochs is not None:
+            raise _exclusive(call("steps"), call("epochs"), call("epochs"))
         if self.batch_size and self.dataset_size and self.batch_size > self.dataset_size:
-            message = f"{batch} must be at most {size} ({self.dataset_size}), got {self.batch_size}"
-            raise InvalidArgument(message, argument=batch)
+            message = f"{call('batch_size')} must be at most {call('dataset_size')}"
+            message += f" ({self.dataset_size}), got {self.batch_size}"
+            raise InvalidArgument(message, argument=call("batch_size"))
         if self.records_per_user is not None and self.drawn != _BY_RECORDS:
-            message = f"{call('records_per_user')} belongs to {sampling} {_BY_RECORDS},"
-            raise Exclusive(f"{message} got {self.sampling}", argument=sampling)
+            message = f"{call('records_per_user')} belongs to {call('sampling')} {_BY_RECORDS},"
+            raise Exclusive(f"{message} got {self.sampling}", argument=call("sampling"))
         if self.sampling == "none" and self.share is not None:
-            message = f"{sampling} none contradicts a sampling rate; leave one of them out"
-            raise Exclusive(message, argument=sampling)
-        if self.share is None and self.drawn not in ("", "none"):
-            message = f"{sampling} {self.drawn} needs {rate}, or {batch} and {size}"
-            raise Usage(message, argument=rate)
-        if self.share is None and self.epochs is not None:
-            message = f"needs a sampling rate to become steps: {rate}, or {batch} and {size}"
-            raise Usage(f"{call('epochs')} {message}", argument=call("epochs"))
+            message = f"{call('sampling')} none contradicts a sampling rate; leave one of them out"
+            raise Exclusive(message, argument=call("sampling"))
+        if self.share is None and (self.epochs is not None or self.drawn not in ("", "none")):
+            needs = f"{call('rate')}, or {call('batch_size')} and {call('dataset_size')}"
+            if self.drawn not in ("", "none"):
+                raise Usage(f"{call('sampling')} {self.drawn} needs {needs}", argument=call("rate"))
+            message = f"{call('epochs')} needs a sampling rate to become steps: {needs}"
+            raise Usage(message, argument=call("epochs"))
 
     @property
     def share(self) -> Fraction | None:
@@ -116,21 +112,28 @@ class Steps(Record):
             raise InvalidArgument(message, argument=call("epochs"))
         return int(count)
 
-    def of(self, release: Node, call: Call, count: int | None = None) -> Node:
+    def of(
+        self,
+        release: Node,
+        call: Call,
+        count: int | None = None,
+        *,
+        adjacency: str | None = None,
+        unit: str = "",
+    ) -> Node:
         """The plan of these steps (or `count` of them) of a release, each sampled as stated."""
         share, times = self.share, self.count(call) if count is None else count
         if share is None:
-            return release * times
+            return (release * times).under(adjacency, unit=unit)
         sampler = Sampler.by_word[self.drawn or "poisson"].stated(share, self, call)
+        if adjacency is not None and sampler.fixed_adjacency not in (None, adjacency):
+            message = (
+                f"{call('adjacency')} must be {sampler.fixed_adjacency} for {self.drawn} sampling"
+            )
+            raise InvalidArgument(f"{message}, got {adjacency}", argument=call("adjacency"))
         if count is None:
             sampler.check_count(times, call)
-        return sampler.steps(release, times)
-
-    @property
-    def unit(self) -> str:
-        """The unit of which samples are taken, where that is not a record."""
-        sampler = Sampler.by_word.get(self.drawn)
-        return str(sampler.unit) if sampler is not None and sampler.unit is not None else ""
+        return sampler.steps(release, times).under(adjacency, unit=unit or sampler.unit or "")
 
     @property
     def notes(self) -> list[str]:
@@ -141,3 +144,8 @@ class Steps(Record):
         if self.batches is None:
             return [f"{said}, 1 / rate in each"]
         return [f"{said}: a data loader takes {self.batches} batches of {self.batch_size} in each"]
+
+
+def _exclusive(one: str, other: str, instead: str) -> Exclusive:
+    message = f"{one} and {other} do not go together: give {one} or {instead}"
+    return Exclusive(message, argument=one)
