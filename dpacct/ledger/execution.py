@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
 
 from dpacct.declare.domain import Integer, Real
 from dpacct.declare.number import shown
-from dpacct.errors import AssumptionViolated, InvalidArgument
+from dpacct.errors import InvalidArgument
 from dpacct.mechanisms.gaussian import Gaussian
 from dpacct.mechanisms.laplace import Laplace
 from dpacct.plan.node import Leaf, Node, resolve_adjacency
@@ -21,9 +20,8 @@ from dpacct.vocabulary import Adjacency, Assumption, AssumptionStatus
 
 CHANCE = 1e-9
 """A check fails where a correct run would look like this with at most this probability."""
-_HELD, _VIOLATED = AssumptionStatus.HELD, AssumptionStatus.VIOLATED
-_UNKNOWN = AssumptionStatus.UNKNOWN
 _COUNT = Integer(0, 10**15)
+_DRAWS = ("each unit was sampled by its own coin", "every sample was a fresh subset of one size")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,126 +83,97 @@ class Execution:
         factor = 1 if plan is None else resolve_adjacency(plan, adjacency).clip_factor
         leaves = () if plan is None else plan.releases()
         accounted = 0 if plan is None else plan.facts.total
-        sampler, mechanism = _shape(leaves)
-        return tuple(
-            [
-                self._steps(accounted),
-                self._coins(sampler),
-                self._rate(sampler),
-                self._noise(mechanism, factor),
-                self._draws(),
-                self._weights(),
-            ]
-        )
+        samplers = {_parts(leaf)[0] for leaf, _ in leaves}
+        mechanisms = {_parts(leaf)[1] for leaf, _ in leaves}
+        sampler = samplers.pop() if len(samplers) == 1 else None
+        mechanism = mechanisms.pop() if len(mechanisms) == 1 else None
+        steps = f"{self.steps} ran, {accounted} were accounted"
+        found = {
+            ("steps", "no more steps ran than were accounted"): (steps, self.steps <= accounted),
+            ("sampling.draw", _DRAWS[type(sampler) is WithoutReplacement]): self._draw(sampler),
+            ("sampling.rate", "the sampling rate was at most the accounted one"): self._rate(
+                sampler
+            ),
+            ("noise.size", "the noise was at least the accounted one"): self._noise(
+                mechanism, factor
+            ),
+            (
+                "noise.draws",
+                "noise was drawn once per step, not once per micro-batch",
+            ): self._draws(),
+            (
+                "sensitivity.weights",
+                "no weight raised a unit's contribution above its clip",
+            ): self._weights(),
+        }
+        return tuple([_claim(id, text, *result) for (id, text), result in found.items()])
 
-    # --- the checks
+    # --- the checks: what was seen, and whether that is fine (None: not known)
 
-    def _steps(self, accounted: int) -> Assumption:
-        comparison = f"{self.steps} ran, {accounted} were accounted"
-        claim = Check("steps", "no more steps ran than were accounted")
-        return claim.found(comparison, self.steps <= accounted)
-
-    def _coins(self, sampler: Sampler | None) -> Assumption:
+    def _draw(self, sampler: Sampler | None) -> tuple[str, bool | None]:
         """Poisson samples vary in size, fixed ones do not: a shuffled epoch is neither."""
-        if isinstance(sampler, WithoutReplacement):
-            return self._fixed()
-        claim = Check("sampling.draw", "each unit was sampled by its own coin")
-        if not isinstance(sampler, Poisson):
-            return claim.open("the plan is not one kind of Poisson-sampled step")
-        if self.sampling not in (None, "poisson"):
-            return claim.found(f"the program samples by {self.sampling}", False)
-        sizes = self.batch_sizes
-        if not sizes or self.population is None:
-            if self.sampling:
-                return claim.found("the program samples so", True)
-            return claim.open("batch_sizes and population were not measured")
-        chance = steadiness(sizes, self.population, float(sampler.rate))
-        evidence = (
-            f"sizes from {min(sizes)} to {max(sizes)}; coins are so steady with chance {chance:.1e}"
-        )
-        return claim.found(evidence, chance > CHANCE)
+        fixed, sizes = isinstance(sampler, WithoutReplacement), self.batch_sizes
+        if sampler is None or not (fixed or isinstance(sampler, Poisson)):
+            return "the plan is not one kind of Poisson-sampled step", None
+        if self.sampling not in (None, "uniform" if fixed else "poisson"):
+            return f"the program samples by {self.sampling}", False
+        if sizes and fixed:
+            return f"sizes from {min(sizes)} to {max(sizes)}", len(set(sizes)) == 1
+        if sizes and self.population is not None:
+            chance = steadiness(sizes, self.population, float(sampler.rate))
+            seen = f"sizes from {min(sizes)} to {max(sizes)}; coins are so steady with chance"
+            return f"{seen} {chance:.1e}", chance > CHANCE
+        if self.sampling and not fixed:
+            return "the program samples so", True
+        return "batch_sizes and population were not measured", None
 
-    def _fixed(self) -> Assumption:
-        claim = Check("sampling.draw", "every sample was a fresh subset of one size")
-        if self.sampling not in (None, "uniform"):
-            return claim.found(f"the program samples by {self.sampling}", False)
-        sizes = self.batch_sizes
-        if not sizes:
-            return claim.open("batch_sizes were not measured")
-        return claim.found(f"sizes from {min(sizes)} to {max(sizes)}", len(set(sizes)) == 1)
+    def _draws(self) -> tuple[str, bool | None]:
+        if self.noise_draws is None:
+            return "noise_draws were not counted", None
+        return f"{self.noise_draws} draws in {self.steps} steps", self.noise_draws == self.steps
 
-    def _rate(self, sampler: Sampler | None) -> Assumption:
-        claim = Check("sampling.rate", "the sampling rate was at most the accounted one")
+    def _weights(self) -> tuple[str, bool | None]:
+        if self.weights is None:
+            return "weights were not measured", None
+        most = max((abs(weight) for weight in self.weights), default=0.0)
+        return f"the largest weight was {most:.6g}", most <= 1
+
+    def _rate(self, sampler: Sampler | None) -> tuple[str, bool | None]:
         if sampler is None:
-            return claim.open("the plan does not have one rate")
+            return "the plan does not have one rate", None
+        rate = float(sampler.rate)
         if self.rate is not None:
-            comparison = f"{self.rate:.6g} is set, {float(sampler.rate):.6g} was accounted"
             # a rate is a quotient of two counts, rounded once or twice on its way
-            return claim.found(comparison, self.rate <= float(sampler.rate) * (1 + 1e-9))
+            seen = f"{self.rate:.6g} is set, {rate:.6g} was accounted"
+            return seen, self.rate <= rate * (1 + 1e-9)
         if not self.batch_sizes or not self.population:
-            return claim.open("batch_sizes and population were not measured")
-        rate, trials = float(sampler.rate), self.population * len(self.batch_sizes)
-        seen = sum(self.batch_sizes) / trials
-        comparison = f"{seen:.6g} was seen, {rate:.6g} was accounted"
+            return "batch_sizes and population were not measured", None
+        trials = self.population * len(self.batch_sizes)
+        share = sum(self.batch_sizes) / trials
+        seen = f"{share:.6g} was seen, {rate:.6g} was accounted"
         if isinstance(sampler, WithoutReplacement):
-            return claim.found(comparison, max(self.batch_sizes) <= sampler.rate * self.population)
-        chance = excess(seen, rate, trials)
-        if rate < seen and chance > CHANCE:
-            comparison += ", a difference within chance"
-        return claim.found(comparison, chance > CHANCE)
+            return seen, max(self.batch_sizes) <= sampler.rate * self.population
+        chance = excess(share, rate, trials)
+        within = ", a difference within chance" if rate < share and chance > CHANCE else ""
+        return seen + within, chance > CHANCE
 
-    def _noise(self, mechanism: Leaf | None, factor: int) -> Assumption:
-        claim = Check("noise.size", "the noise was at least the accounted one")
+    def _noise(self, mechanism: Leaf | None, factor: int) -> tuple[str, bool | None]:
         accounted = None if mechanism is None else _noise(mechanism, factor)
         if isinstance(mechanism, Laplace):
             accounted = mechanism.noise_multiplier if mechanism.b is None else mechanism.b * factor
         if accounted is None or self.noise_multiplier is None:
-            return claim.open("noise_multiplier was not measured, or the plan has several")
-        comparison = f"{self.noise_multiplier:.6g} was added, {float(accounted):.6g} was accounted"
+            return "noise_multiplier was not measured, or the plan has several", None
+        seen = f"{self.noise_multiplier:.6g} was added, {float(accounted):.6g} was accounted"
         # What is set in a program went through a double or two: the last digits are not a breach.
-        enough = self.noise_multiplier >= float(accounted) * (1 - 1e-12)
-        return claim.found(comparison, enough)
-
-    def _draws(self) -> Assumption:
-        claim = Check("noise.draws", "noise was drawn once per step, not once per micro-batch")
-        if self.noise_draws is None:
-            return claim.open("noise_draws were not counted")
-        count = f"{self.noise_draws} draws in {self.steps} steps"
-        return claim.found(count, self.noise_draws == self.steps)
-
-    def _weights(self) -> Assumption:
-        claim = Check(
-            "sensitivity.weights", "no weight raised a unit's contribution above its clip"
-        )
-        if self.weights is None:
-            return claim.open("weights were not measured")
-        most = max((abs(weight) for weight in self.weights), default=0.0)
-        return claim.found(f"the largest weight was {most:.6g}", most <= 1)
+        return seen, self.noise_multiplier >= float(accounted) * (1 - 1e-12)
 
 
-class Check(NamedTuple):
-    """One check of what ran: the assumption that it is about, a point, and the part; and what is claimed."""
-
-    id: str
-    text: str
-
-    def found(self, evidence: str, fine: bool) -> Assumption:
-        """The claim, held or violated."""
-        return Assumption(self.text, f"checked: {evidence}", _HELD if fine else _VIOLATED, self.id)
-
-    def open(self, why: str) -> Assumption:
-        """The claim, of which nothing is known."""
-        return Assumption(self.text, why, _UNKNOWN, self.id)
-
-
-def _shape(leaves: Iterable[tuple[Leaf, int]]) -> tuple[Sampler | None, Leaf | None]:
-    """The one sampler and the one mechanism of all leaves; None where they differ."""
-    samplers = {_parts(leaf)[0] for leaf, _ in leaves}
-    inner = {_parts(leaf)[1] for leaf, _ in leaves}
-    return (
-        samplers.pop() if len(samplers) == 1 else None,
-        inner.pop() if len(inner) == 1 else None,
-    )
+def _claim(id: str, text: str, seen: str, fine: bool | None) -> Assumption:
+    """An assumption: a point of an answer's, and the part; held, violated, or unknown (None)."""
+    if fine is None:
+        return Assumption(text, seen, AssumptionStatus.UNKNOWN, id)
+    status = AssumptionStatus.HELD if fine else AssumptionStatus.VIOLATED
+    return Assumption(text, f"checked: {seen}", status, id)
 
 
 def beyond(
@@ -289,11 +258,3 @@ def steadiness(sizes: Sequence[int], population: int, rate: float) -> float:
     # a spread below one unit's worth is what a small variance gives anyway.
     granular = max(0.5, 0.25 * len(kept) if variance < 1.0 else 0.0) / variance
     return float(chdtr(len(kept) - 1, spread + granular))
-
-
-def demand(checks: Iterable[Assumption]) -> None:
-    """Raise `AssumptionViolated` for the first check that failed."""
-    for check in checks:
-        if check.status is _VIOLATED:
-            message = f"violated: {check.text} ({shown(check.source, 120)})"
-            raise AssumptionViolated(message, argument="execution")

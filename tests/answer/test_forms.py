@@ -79,21 +79,6 @@ def test_arrays_in_arrays_out(values: object) -> None:
     assert (answers.side, answers.strength) == (dp.Side.TWO_SIDED, dp.Strength.CONVERGED)
 
 
-def test_noise_of_samplings_that_have_words_of_their_own() -> None:
-    """Whole epochs of bins, and several records of a user."""
-    target = {"epsilon": 1, "delta": "1e-6", "method": "exact", "sample_rate": "0.1"}
-    bins = dp.noise_multiplier(sampling="balls-in-bins", steps=30, **target)  # type: ignore[arg-type]
-    plan = dp.BallsInBins(10)(dp.Gaussian(sigma=bins)) * 3
-    assert plan.delta(1, method="exact").upper == pytest.approx(1e-6, rel=2e-3)
-    users = dp.noise_multiplier(
-        sampling="records-per-user", records_per_user=3, steps=100, **target
-    )  # type: ignore[arg-type]
-    run = dp.RecordsPerUser(3, "0.1")(dp.Gaussian(sigma=users)) * 100
-    assert run.delta(1, method="exact").upper == pytest.approx(1e-6, rel=2e-3)
-    with pytest.raises(dp.InvalidArgument, match="whole epochs of 10 steps"):
-        dp.noise_multiplier(sampling="balls-in-bins", steps=25, **target)  # type: ignore[arg-type]
-
-
 SIZES = {"batch_size": 300, "dataset_size": 1000, "epochs": 20}
 
 

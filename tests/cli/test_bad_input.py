@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import dpacct as dp
 from tests.cli.runner import Run, line, run
 
 EPS = "eps --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5"
@@ -39,14 +38,6 @@ def test_values_that_are_good_by_themselves(command: str, option: str) -> None:
     assert failed.code == 2 and f"{option} must " in failed.stderr
     is_one_sentence(failed)
     assert line(f"{command} --json").json["error"]["argument"] == option
-
-
-def test_a_delta_below_floats_is_answered_as_in_python() -> None:
-    run_of = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
-    asked = EPS.replace("1e-5", "1e-400") + " --method exact"
-    document = line(asked + " --json").json
-    assert document["value"] == run_of.epsilon(delta="1e-400", method="exact").value
-    assert "at delta 1e-400\n" in line(asked).stdout
 
 
 @pytest.mark.parametrize(

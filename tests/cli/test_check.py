@@ -62,13 +62,6 @@ def test_limits(folder: Path) -> None:
     assert quiet.code == 11 and quiet.stdout.count("\n") == 1 and "is above 0.1" in quiet.stdout
 
 
-def test_a_plan_without_a_delta_is_asked_at_the_largest(folder: Path) -> None:
-    Path("plan.toml").write_text(PLAN.replace("delta = 1e-5", ""))
-    assert checked("--max-eps 8 --max-delta 1e-7")[2]["delta"] == "1e-7"
-    refused = run("check", "plan.toml", "--max-eps", "8")
-    assert refused.code == 2 and "plan.toml has no delta" in refused.stderr
-
-
 @pytest.mark.parametrize(
     ("old", "new", "failed"),
     [

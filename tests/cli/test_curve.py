@@ -28,15 +28,6 @@ def test_profile() -> None:
     assert line(f"curve {PLAN} --json").json["columns"] == table
 
 
-def test_a_profile_by_several_methods() -> None:
-    words = f"curve {PLAN} --from 1 --to 3 --points 5 --method auto --method rdp --method clt"
-    table = columns(line(words).stdout)
-    assert list(table) == ["epsilon", "delta", "delta_rdp", "delta_clt"]
-    assert table["epsilon"] == [1, 1.5, 2, 2.5, 3]
-    assert np.all(np.array(table["delta_rdp"]) >= table["delta"])
-    assert line(words + " --json").json["estimates"] == ["delta_clt"]
-
-
 def test_tradeoff() -> None:
     table = columns(line(f"curve {PLAN} --kind tradeoff --points 21").stdout)
     alpha, beta = np.array(table["alpha"]), np.array(table["beta"])

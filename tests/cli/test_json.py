@@ -87,23 +87,6 @@ def test_noise_says_it_in_three_ways() -> None:
     assert body["noise_std"] == pytest.approx(3 * body["noise_multiplier"], rel=1e-15)
 
 
-def test_compare() -> None:
-    for command, quantity in (
-        ("compare --sigma 1.1 --rate 0.01 --steps 1000 --delta 1e-5 --json", "epsilon"),
-        ("compare --sigma 1.1 --rate 0.01 --steps 1000 --eps 1.5 --json", "delta"),
-        ("compare --rate 0.01 --steps 1000 --eps 7 --delta 1e-5 --json", "sigma"),
-    ):
-        body = line(command).json
-        assert (body["schema"], body["command"], body["quantity"]) == (1, "compare", quantity)
-        methods = [row["method"] for row in body["answers"]]
-        assert methods[0] == "exact" and {"rdp", "rdp-mironov", "clt"} <= set(methods)
-        assert body["answers"][0]["gap"] == 0
-        for row in body["answers"]:
-            assert row.keys() >= PLAIN | {"gap", "seconds", "lower", "upper"}
-            if row["strength"] != "estimate":
-                assert row["gap"] >= 0
-
-
 def test_errors_are_json_wherever_the_flag_stands() -> None:
     for words in (
         ["eps", "--json", "--nope"],

@@ -86,17 +86,6 @@ def test_the_lines_for_flower_allow_all_rounds_and_no_more() -> None:
     assert accountant.would_exceed(a_round, count=41)
 
 
-@pytest.mark.parametrize("sampling", ["--rate 0.25 --sampling uniform", "--rate 1/3", ""])
-def test_the_lines_for_a_loop_of_ones_own(training: dict[str, Any], sampling: str) -> None:
-    code = pasted(f"noise --eps 3 --delta 1e-5 --steps 7 {sampling} --paste torch")
-    assert code.startswith(
-        "# The ledger only counts: clip each example's gradient and add the noise"
-    )
-    exec(code, training)
-    assert training["ledger"].remaining.steps(training["step"]) == 7
-    assert 2.99 < float((training["step"] * 7).epsilon("1e-5")) <= 3
-
-
 @pytest.mark.parametrize(
     ("words", "named"),
     [
@@ -111,10 +100,3 @@ def test_the_lines_for_a_loop_of_ones_own(training: dict[str, Any], sampling: st
 def test_what_a_framework_does_not_have_is_refused(words: str, named: str) -> None:
     refused = line(f"noise --eps 3 --delta 1e-5 {words}")
     assert refused.code == 2 and named in refused.stderr
-
-
-def test_quietly_the_lines_alone_and_in_json_beside_the_answer() -> None:
-    asked = "noise --eps 8 --delta 1e-5 --rounds 40 --unit client --paste flower"
-    code = pasted(asked)
-    assert line(f"{asked} -q").stdout.strip() == code.strip()
-    assert line(f"{asked} --json").json["paste"].strip() == code.strip()

@@ -157,19 +157,6 @@ def test_a_step_takes_what_its_mechanism_declares(compose: Ask, keys: str, node:
     assert result.json["value"] == plan.epsilon(1e-5).value
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    for path in (str(tmp_path), str(tmp_path / "none.toml"), "a\0b"):
-        failed = run("compose", path)
-        assert failed.code == 2 and "cannot read" in failed.stderr
-
-
-def test_options_win_over_the_file(compose: Ask) -> None:
-    smaller_delta = compose(PLAN, "--delta", "1e-6", "--quiet").stdout
-    assert float(smaller_delta) > float(compose(PLAN, "--quiet").stdout)
-    clash = compose("adjacency = 'add-remove'\n" + PLAN, "--adjacency", "replace-one")
-    assert clash.code == 2 and "adjacency" in clash.stderr
-
-
 # --- The plans shown in docs/plan-format.md are plans.
 
 

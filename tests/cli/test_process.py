@@ -1,7 +1,6 @@
 """In a process of its own: start-up time, pipes, signals, no colours, no warnings."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -40,13 +39,6 @@ def test_no_colour_codes_and_no_warnings() -> None:
         done = process(*words, PYTHONWARNINGS="default", FORCE_COLOR="1")
         assert "\x1b" not in done.stdout + done.stderr
         assert "Warning" not in done.stderr
-
-
-def test_stdout_has_the_answer_and_stderr_what_quiet_leaves_out() -> None:
-    done = process(*EPS)
-    assert re.match(r"epsilon 1\.516 ", done.stdout) and done.stderr == ""
-    assert process(*EPS, "--quiet").stderr == ""
-    assert process(*EPS, "--method", "clt", "--quiet").stderr.startswith("note: ")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
@@ -107,11 +99,3 @@ def test_a_closed_standard_input_is_a_sentence(command: str) -> None:
         ["sh", "-c", 'exec "$@" <&-', "sh", *words], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2 and "standard input: it is closed" in done.stderr
-
-
-def test_a_matplotlib_backend_that_is_none_is_a_sentence(tmp_path: Path) -> None:
-    drawn = tmp_path / "curve.svg"
-    words = f"curve --sigma 1 --points 3 --method exact -o {drawn}".split()
-    refused = process(*words, MPLBACKEND="nonsense")
-    assert refused.code == 2 and "MPLBACKEND must be unset" in refused.stderr
-    assert process(*words, MPLBACKEND="agg").code == 0 and drawn.exists()

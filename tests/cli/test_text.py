@@ -102,36 +102,6 @@ def test_a_plan_is_saved_and_read_again(tmp_path: Path) -> None:
     assert 2 * (1 - 1e-9) <= line(f"compose {path} --json").json["upper"] <= 2 * (1 + 1e-9)
 
 
-def test_the_mechanism_follows_from_its_noise() -> None:
-    assert "Laplace noise (b 10)" in line("eps --b 10 --delta 1e-5").stdout
-    refused = line("eps --eps0 1 --delta 1e-5")
-    assert refused.code == 2 and "--eps0 needs --mechanism" in refused.stderr
-
-
-def test_what_is_clipped_is_what_the_unit_contributes() -> None:
-    asked = "eps --sigma 4 --delta 1e-5 --method exact"
-    assert "each record's contribution is clipped (gradients: per example)" in line(asked).stdout
-    other = line(f"{asked} --unit client").stdout
-    assert "each client's contribution is clipped (all of it together, not by record)" in other
-
-
-@pytest.mark.parametrize("sampling", ["poisson", "uniform"])
-@pytest.mark.parametrize("noise", ["--clip 0.5", "", "--mechanism laplace --clip 0.5"])
-def test_noise_that_was_looked_for_is_saved_as_it_is_typed(
-    tmp_path: Path, noise: str, sampling: str
-) -> None:
-    """With a clip, sigma would not go together with it: the file was one that no command reads."""
-    path = tmp_path / "plan.toml"
-    asked = f"--delta 1e-5 --rate 0.1 --steps 10 --sampling {sampling}"
-    line(f"noise --eps 3 {noise} {asked} --quiet --effort 0 --save {path}")
-    spent = float(line(f"compose {path} --quiet --effort 0").stdout)
-    assert spent == pytest.approx(3, rel=1e-4)
-    gaussian = "laplace" not in noise
-    assert ("noise multiplier" in line(f"report {path} --quiet").stdout) == (
-        gaussian or "clip" in noise
-    )
-
-
 @pytest.mark.parametrize(
     ("noise", "of_rdp", "of_limit"),
     [
@@ -178,13 +148,3 @@ def test_sigma_under_replace_one_has_two_readings(command: str, other: str) -> N
         assert float(multiplier.stdout) == pytest.approx(float(other.split()[1]), rel=1e-3)
     plain = line(command.replace("--sigma", "--noise-multiplier"))
     assert "noise multiplier 2" not in plain.stdout and plain.code == 0
-
-
-def test_sigma_and_the_multiplier_are_one_under_add_remove() -> None:
-    assert "note" not in line("eps --sigma 1 --delta 1e-5").stdout
-
-
-def test_a_curve_and_a_report_say_so_beside_their_output() -> None:
-    plan = f"--sigma 1 {UNIFORM} --unit client --adjacency replace-one --delta 1e-5"
-    assert NOTE in line(f"report {plan} -q").stderr
-    assert NOTE in line(f"curve --kind tradeoff --points 3 {plan}").stderr

@@ -103,23 +103,6 @@ def test_opening_again_is_nothing_or_refused(ledger: dp.Ledger) -> None:
     assert len(ledger) == 3
 
 
-def test_each_rule_works_for_accounts(tmp_path: Path) -> None:
-    """An account has as much as a ledger of its own."""
-    rules = {"adaptive": {}, "planned": {"plan": STEP * 12}}
-    with dp.Ledger(tmp_path / "all", budget=None) as ledger:
-        for name, rule in rules.items():
-            ledger.open([name], budget=BUDGET, **rule)
-        ledger.spend(dict.fromkeys(rules, STEP * 2), label="both")
-        for name, rule in rules.items():
-            with dp.Ledger(tmp_path / name, budget=BUDGET, **rule) as alone:
-                alone.spend(STEP * 2)
-                account = ledger.account(name)
-                assert account.rule == alone.rule == name
-                assert account.remaining.steps(STEP) == alone.remaining.steps(STEP) >= 10
-                assert account.remaining.share == alone.remaining.share
-                assert account.guarantee().upper == alone.guarantee().upper
-
-
 def test_equal_accounts_are_priced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work is counted, not time: a thousand accounts are two decisions."""
     asked = []

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 import dpacct as dp
-from dpacct.ledger.execution import demand, excess, steadiness
+from dpacct.ledger.execution import excess, steadiness
 from tests.ledger.ledgers import BUDGET
 
 N, RATE, STEPS = 5000, 0.02, 300
@@ -62,14 +62,6 @@ def test_what_was_not_measured_is_unknown() -> None:
     assert statuses(sampling="poisson")[COINS] == "held"
 
 
-def test_noise_is_compared_in_units_of_the_clip() -> None:
-    """Under replace-one sigma is std / (2 clip)."""
-    plan = dp.Gaussian(sigma=1).under("replace-one")
-    for multiplier, status in ((2.0, "held"), (1.9, "violated")):
-        ran = dp.Execution(steps=1, noise_multiplier=multiplier)
-        assert str(ran.compare(plan)[NOISE].status) == status
-
-
 def test_the_rate_bound_is_a_bound() -> None:
     """Chernoff's is never below the exact tail of the binomial law."""
     from scipy.special import bdtrc
@@ -101,11 +93,9 @@ def test_the_ledger_keeps_what_was_observed(tmp_path: Path) -> None:
     with dp.Ledger(tmp_path / "a", budget=BUDGET, plan=PLAN * 2) as ledger:
         ledger.spend(PLAN)
         fine = dp.Execution(steps=STEPS, population=N, batch_sizes=poisson_sizes(3))
-        demand(ledger.observe(fine))
+        ledger.observe(fine)
         wrong = dp.Execution(steps=STEPS, population=N, batch_sizes=[100] * STEPS)
         checks = ledger.observe(wrong)
-        with pytest.raises(dp.AssumptionViolated, match="coin"):
-            demand(checks)
     with dp.Ledger(tmp_path / "a") as ledger:
         results = {a.text: str(a.status) for a in ledger.guarantee().assumptions}
         assert results["each unit was sampled by its own coin"] == "violated"

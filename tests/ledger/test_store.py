@@ -268,17 +268,6 @@ def test_a_full_disk_counts_nothing_and_says_so(path: Path) -> None:
 # --- crashes and other processes
 
 
-def test_an_interrupted_call_leaves_the_ledger_usable(path: Path) -> None:
-    with dp.Ledger(path) as ledger:
-        before = ledger.plan
-        with pytest.raises(KeyboardInterrupt), ledger._session(write=True):
-            ledger._store.append("intent", label="", named=False, spend=[])
-            raise KeyboardInterrupt
-        assert ledger.plan == before and len(ledger) == 4
-        ledger.spend(STEP)
-        assert len(ledger) == 5
-
-
 def test_fifteen_kills(tmp_path: Path) -> None:
     """`python -m tests.ledger.kill 1000` is the long run of the same."""
     words = [sys.executable, "-m", "tests.ledger.kill", "15", "--folder", str(tmp_path)]

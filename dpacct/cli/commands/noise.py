@@ -133,53 +133,6 @@ def _beside(answer: Answer) -> str:
 
 # --- the lines to paste into a training program: the noise, and a guard for the whole run
 
-_OPACUS = """\
-from opacus import PrivacyEngine
-from dpacct.interop import opacus as dpacct_opacus
-
-dpacct_opacus.register()
-engine = PrivacyEngine(accountant="dpacct")
-model, optimizer, loader = engine.make_private(
-    module=model, optimizer=optimizer, data_loader=loader,
-    noise_multiplier={noise}, max_grad_norm={clip})
-
-"""
-_FLOWER = """\
-from flwr.serverapp import NeighboringRelation, PrivacyConfig, SamplingMethod
-from flwr.serverapp.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
-from dpacct.interop.flower import Accountant
-
-clients, clients_in_a_round = 400, 20  # yours
-config = PrivacyConfig(
-    target_delta={delta}, max_epsilon={epsilon}, population_size=clients,
-    neighboring_relation=NeighboringRelation.ADD_OR_REMOVE_ONE,
-    sampling_method=SamplingMethod.NO_AMPLIFICATION)
-strategy = DifferentialPrivacyServerSideFixedClipping(
-    FedAvg(), noise_multiplier={noise}, clipping_norm={clip},
-    num_sampled_clients=clients_in_a_round, accountant=Accountant(config))
-"""
-_GUARD = """\
-import dpacct as dp
-from dpacct.interop.budget_guard import BudgetGuard
-
-step = {step}
-ledger = dp.Ledger("run.ledger", budget=("{epsilon}", "{delta}"), plan=step * {steps})
-guard = BudgetGuard(ledger, step)
-optimizer = guard.attach(optimizer{loader})  # counts each step before its noise is drawn
-# At the top of your loop over batches, also after a restart; guard.epsilon is what was spent so far:
-#     if guard.exhausted:
-#         break
-"""
-_OBSERVED = """\
-# When the run has ended, what ran is compared with what was counted:
-#     ledger.observe(dpacct_opacus.observed(optimizer, loader, steps=guard.taken))
-"""
-_OWN = (
-    "# The ledger only counts: clip each example's gradient and add the noise in your own loop.\n"
-)
-_LINES = {"opacus": _OPACUS + _GUARD + _OBSERVED, "flower": _FLOWER, "torch": _OWN + _GUARD}
-"""The code printed for each framework; `torch` is a loop of the user's own, which adds the noise itself."""
-
 
 def _printed(answer: Answer) -> str:
     """The noise multiplier of a training script, rounded up."""
@@ -189,7 +142,7 @@ def _printed(answer: Answer) -> str:
 def _pasted(
     framework: str, answer: Answer, stated: StatedPlan, question: BoundaryQuestion
 ) -> list[str]:
-    """The lines, with the numbers of an answer.
+    """The lines of a template, with the numbers of an answer.
 
     Raises `Usage` for noise, a sampling or an adjacency that the framework does not have.
     """
@@ -208,18 +161,20 @@ def _pasted(
         wrong = f"--paste {framework} needs --adjacency add-remove, got {answer.adjacency}"
     if wrong:
         raise Usage(wrong, argument="--paste")
+    from importlib.resources import files
+
     noise, clip = _printed(answer), "1.0" if stated.clip is None else text(stated.clip)
     step = f'dp.Gaussian(noise_multiplier="{noise}", clip="{clip}")'
     if share is not None:
         sampler = "WithoutReplacement" if uniform else "Poisson"
         step = f'dp.{sampler}("{text(share)}")({step})'
-    filled = _LINES[framework].format(
+    template = files("dpacct.cli").joinpath(f"paste/{framework}.txt").read_text("utf-8")
+    filled = template.format(
         noise=noise,
         clip=clip,
         step=step,
         steps=stated.steps.count(stated.call),
         epsilon=text(question.epsilon),
         delta=text(question.delta),
-        loader=", loader=loader" if framework == "opacus" else "",
     )
     return filled.splitlines()
