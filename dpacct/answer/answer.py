@@ -86,43 +86,31 @@ class Answer:
 
     def __post_init__(self) -> None:
         """Make the ends plain floats, and refuse what contradicts itself."""
-        kept = self.__dict__
+        kept, wrong = self.__dict__, dict[str, str]()
         for name in ("value", "lower", "upper", "seconds", "log_value"):
-            number = kept[name]
-            if number is None:
-                continue
-            kept[name] = number = float(number)
-            if math.isnan(number):
-                raise InvalidArgument(
-                    f"{name} of an answer must be a number, got nan", argument=name
-                )
+            if kept[name] is not None:
+                kept[name] = float(kept[name])
+                if math.isnan(kept[name]):
+                    wrong[name] = "of an answer must be a number, got nan"
         kept["basis"] = tuple([b if isinstance(b, Citation) else Citation(b) for b in self.basis])
         for name, kind in _WORDS:
-            if not isinstance(kept[name], kind):
-                kept[name] = kind.parse(kept[name], argument=name)
-        low = -math.inf if self.lower is None else self.lower
-        high = math.inf if self.upper is None else self.upper
+            kept[name] = kind.parse(kept[name], argument=name)
+        low, high = _or(self.lower, -math.inf), _or(self.upper, math.inf)
         if not low <= self.value <= high:
-            message = (
-                f"lower <= value <= upper must hold, got {self.lower}, {self.value}, {self.upper}"
+            wrong.setdefault(
+                "value", f"must lie between the ends, {low} and {high}, got {self.value}"
             )
-            raise InvalidArgument(message, argument="value")
         for end, other in (("lower", Side.LOWER), ("upper", Side.UPPER)):
             if kept[end] is None and self.side in (Side.TWO_SIDED, other):
-                raise InvalidArgument(
-                    f"an answer of side {self.side} must have {end}, got None", argument=end
-                )
+                wrong[end] = f"must be given for an answer of side {self.side}, got None"
         if self.strength is Strength.REFUTED:
-            message = "strength of an answer must not be refuted, got refuted"
-            raise InvalidArgument(message, argument="strength")
+            wrong["strength"] = "of an answer must not be refuted, got refuted"
         if self.safe_end not in ("upper", "lower"):
-            message = f"safe_end must be 'upper' or 'lower', got {self.safe_end!r}"
-            raise InvalidArgument(message, argument="safe_end")
-        for key in self.extra:
-            if key in RESERVED:
-                raise InvalidArgument(
-                    f"extra must not use the reserved key {key!r}", argument="extra"
-                )
+            wrong["safe_end"] = f"must be 'upper' or 'lower', got {self.safe_end!r}"
+        if taken := RESERVED.intersection(self.extra):
+            wrong["extra"] = f"must not use the reserved key {min(taken)!r}"
+        for name, message in wrong.items():
+            raise InvalidArgument(f"{name} {message}", argument=name)
         kept["extra"] = MappingProxyType(dict(self.extra))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -133,8 +121,7 @@ class Answer:
 
     def __float__(self) -> float:
         """The safe end: upper, or lower for step counts; the value where that end is unknown."""
-        end = self.upper if self.safe_end == "upper" else self.lower
-        return self.value if end is None else end
+        return _or(self.upper if self.safe_end == "upper" else self.lower, self.value)
 
     def __int__(self) -> int:
         """The safe end as a whole number; raises `InvalidArgument` where it isn't one."""
@@ -192,31 +179,22 @@ class Answer:
     def __str__(self) -> str:
         """One line; the ends are rounded outward, to as many digits as tell them apart."""
         grade = f"{self.side}, {self.strength} ({self.method}), {self.adjacency}"
+        sign, way = _SIGNS[Side.NONE if self.is_estimate else self.side]
         if self.log_value is not None and self.value < 1e-300:
-            sign, way = _SIGNS[self.side]
             return f"{self.quantity} {sign} {power_of_ten(self.log_value, way)} {grade}"
-        digits = self._digits()
-        if self.is_estimate:
-            return f"{self.quantity} ~ {rounded(self.value, 'nearest', 10)} {grade}"
-        upper = None if self.upper is None else rounded(self.upper, "up", digits)
-        lower = None if self.lower is None else rounded(self.lower, "down", digits)
-        if self.side is Side.UPPER:
-            return f"{self.quantity} <= {upper} {grade}"
-        if self.side is Side.LOWER:
-            return f"{self.quantity} >= {lower} {grade}"
-        if self.lower == self.upper:
-            return f"{self.quantity} = {rounded(self.value, 'nearest', 17)} {grade}"
-        value = rounded(self.value, "nearest", digits + 1)
-        return f"{self.quantity} = {value} [{lower}, {upper}] {grade}"
-
-    def _digits(self) -> int:
-        """Significant digits of the ends: one more than the bracket fixes; 10 for a single end."""
         low, high = self.lower, self.upper
-        if self.side is not Side.TWO_SIDED or low is None or high is None:
-            return 10
-        if low == high or not math.isfinite(low + high):
-            return 10
-        return told_apart(low, high, most=16, least=4, beyond=1)
+        if self.is_estimate or self.side is not Side.TWO_SIDED or low is None or high is None:
+            end = {"<=": high, ">=": low}.get(sign)
+            return f"{self.quantity} {sign} {rounded(_or(end, self.value), way, 10)} {grade}"
+        if low == high:
+            return f"{self.quantity} = {rounded(self.value, 'nearest', 17)} {grade}"
+        finite = math.isfinite(low + high)
+        digits = told_apart(low, high, most=16, least=4, beyond=1) if finite else 10
+        value, ends = (
+            rounded(self.value, "nearest", digits + 1),
+            (down(low, digits), up(high, digits)),
+        )
+        return f"{self.quantity} = {value} [{', '.join(ends)}] {grade}"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form (docs/json.md, schema 1), without the command's name.
@@ -263,6 +241,10 @@ class Answer:
 def _end(other: Any) -> Any:
     """The number to compare an answer with: another answer's safe end, or a plain number."""
     return float(other) if isinstance(other, Answer) else other
+
+
+def _or(end: float | None, instead: float) -> float:
+    return instead if end is None else end
 
 
 def _saved(tree: Node | None) -> dict[str, Any] | None:
@@ -350,18 +332,9 @@ class Answers(Sequence["Answer"]):
         return Answers(entry) if isinstance(index, slice) else entry
 
     def __repr__(self) -> str:
-        return "\n".join(map(str, self._some()))
-
-    def _repr_html_(self) -> str:
-        shown = self._some()
-        return "<br>".join(x if isinstance(x, str) else x._repr_html_() for x in shown)
-
-    def _some(self) -> list[Answer | str]:
-        """All answers if they are few, else the first and the last."""
-        if len(self) <= _SHOWN:
-            return [*self]
-        half = _SHOWN // 2
-        return [*self._answers[:half], f"... of {len(self)} answers ...", *self._answers[-half:]]
+        """The first of the answers, and how many there are."""
+        more = [f"... of {len(self)} answers"] if len(self) > _SHOWN else []
+        return "\n".join([*map(str, self._answers[:_SHOWN]), *more])
 
 
 # --- as a reader takes one: its side, its grade, and as many digits as are true

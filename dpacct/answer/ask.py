@@ -39,7 +39,6 @@ COMPARED = ("exact", "balle_wang.theorem8", "rdp", "rdp-mironov", "clt")
 """The methods that stand beside an answer, the strongest first; the lattice, which takes a second in a
 calibration, only in `compare`."""
 _AS_GOOD = 1e-9  # of an answer: by how much a proof may be larger and still take its place
-_WITHHELD = (": the value is withheld", ", and the value is withheld")
 
 
 Arguments = ParamSpec("Arguments")
@@ -52,12 +51,6 @@ def strict(question: Callable[Arguments, Result]) -> Callable[Arguments, Result]
     What numpy warns of is raised where it happens, and is no `ArithmeticError`: nobody who has another
     way takes it for a refusal. Code that expects such a value, and checks for it, says so by an
     `np.errstate` of its own. An `ArithmeticError` of Python's that reaches the entry is withheld too.
-
-    >>> import numpy as np
-    >>> strict(lambda x: float(np.exp(x)))(1e9)
-    Traceback (most recent call last):
-    ...
-    dpacct.errors.NotCertified: the answer is withheld: overflow on the way to it
     """
 
     @wraps(question)
@@ -95,7 +88,34 @@ class Question(Record, ABC):
         return None
 
 
-class Epsilon(Question):
+class _PointQuestion(Question):
+    """Base of `Epsilon` and `Delta`: one end of a guarantee at the other."""
+
+    other: ClassVar[str]
+
+    def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
+        """Prove both ends in ball arithmetic."""
+        from dpacct.plan import certified
+
+        ways: dict[str, Callable[..., Proven]]
+        ways = {"epsilon": certified.epsilon, "delta": certified.delta}
+        return ways[self.quantity](
+            plan, **self.settings, adjacency=adjacency, digits=digits, effort=effort
+        )
+
+    def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
+        """Compute the answer by one method."""
+        from dpacct.plan import routes
+
+        compute = {"epsilon": routes.epsilon, "delta": routes.delta}[self.quantity]
+        return compute(plan, self.settings[self.other], method, adjacency)
+
+    def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
+        """Answer by a theorem about this kind of plan."""
+        return plan.sharper(self.quantity, self.settings[self.other], method, adjacency)
+
+
+class Epsilon(_PointQuestion):
     """The least epsilon at this delta; at delta 0 the sum of the largest losses."""
 
     delta: Parameter[Fraction] = Parameter(
@@ -103,54 +123,22 @@ class Epsilon(Question):
         "delta of the guarantee, below 1; 0 for pure differential privacy",
         kw_only=False,
     )
-    quantity = "epsilon"
-
-    def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
-        """Prove both ends in ball arithmetic."""
-        from dpacct.plan import certified
-
-        return certified.epsilon(
-            plan, delta=self.delta, adjacency=adjacency, digits=digits, effort=effort
-        )
-
-    def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
-        """Compute the answer by one method."""
-        from dpacct.plan.routes import epsilon
-
-        return epsilon(plan, self.delta, method, adjacency)
+    quantity, other = "epsilon", "delta"
 
     def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
-        """Answer by a theorem about this kind of plan."""
-        if not self.delta:
-            return pure(plan, adjacency, method)
-        return plan.sharper("epsilon", self.delta, method, adjacency)
+        """Answer by the largest losses, or by a theorem about this kind of plan."""
+        if self.delta:
+            return super().sharper(plan, adjacency, method)
+        return pure(plan, adjacency, method)
 
 
-class Delta(Question):
+class Delta(_PointQuestion):
     """The least delta at this epsilon."""
 
     epsilon: Parameter[Fraction] = Parameter(
         EPSILON, "epsilon of the guarantee, at least 0", kw_only=False
     )
-    quantity = "delta"
-
-    def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
-        """Prove both ends in ball arithmetic."""
-        from dpacct.plan import certified
-
-        return certified.delta(
-            plan, epsilon=self.epsilon, adjacency=adjacency, digits=digits, effort=effort
-        )
-
-    def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
-        """Compute the answer by one method."""
-        from dpacct.plan.routes import delta
-
-        return delta(plan, self.epsilon, method, adjacency)
-
-    def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
-        """Answer by a theorem about this kind of plan."""
-        return plan.sharper("delta", self.epsilon, method, adjacency)
+    quantity, other = "delta", "epsilon"
 
 
 class BoundaryQuestion(Question):
@@ -302,11 +290,8 @@ def ask(
         proven = strict(question.prove)(plan, word, asked, math.inf if proves else float(allowed))
     except (NotCertified, Unsupported) as error:
         if proves:
-            raise
-        why = str(error)
-        for tail in _WITHHELD:
-            why = why.removesuffix(tail)
-        notes = (f"not proven: {why}",)
+            raise type(error)(f"{error.message}: the value is withheld", argument=error.argument) from error
+        notes = (f"not proven: {error}",)
     else:
         seconds = time.perf_counter() - started
         answer = replace(proven.answer, certificate=proven.certificate, seconds=seconds)
@@ -333,9 +318,9 @@ def _bounded(
         answer = question.compute(plan, adjacency, "rdp")
     except DpacctError:
         raise error from None
-    if not math.isfinite(float(answer)):
-        raise error
-    return answer
+    if math.isfinite(float(answer)):
+        return answer
+    raise error
 
 
 def listed(values: Any) -> tuple[list[Any], tuple[int, ...]] | None:
@@ -361,14 +346,15 @@ def ask_at(kind: type[Question], values: Any, plan: Any, **how: Any) -> Any:
 
 def alternatives(question: Question, plan: Any, *, but: str = "") -> tuple[Answer, ...]:
     """The answers of the other methods; a method that does not apply to the plan is left out."""
-    answers = []
-    for method in COMPARED:
-        if method != but:
-            try:
-                answers.append(ask(question, plan, method=method))
-            except DpacctError:
-                continue
-    return tuple(answer for answer in answers if answer.method != but)
+    found = (_attempted(question, plan, method) for method in COMPARED if method != but)
+    return tuple(answer for answer in found if answer is not None and answer.method != but)
+
+
+def _attempted(question: Question, plan: Any, method: str) -> Answer | None:
+    try:
+        return ask(question, plan, method=method)
+    except DpacctError:
+        return None
 
 
 def either(who: str, delta: Any, epsilon: Any) -> tuple[type[Epsilon | Delta], Any]:
