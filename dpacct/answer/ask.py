@@ -290,7 +290,9 @@ def ask(
         proven = strict(question.prove)(plan, word, asked, math.inf if proves else float(allowed))
     except (NotCertified, Unsupported) as error:
         if proves:
-            raise type(error)(f"{error.message}: the value is withheld", argument=error.argument) from error
+            raise type(error)(
+                f"{error.message}: the value is withheld", argument=error.argument
+            ) from error
         notes = (f"not proven: {error}",)
     else:
         seconds = time.perf_counter() - started

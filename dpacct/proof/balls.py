@@ -29,7 +29,7 @@ def precision(bits: int) -> Iterator[None]:
     A library that cannot have them ends the process.
     """
     if bits > _MOST_BITS:
-        raise NotCertified(f"the proof takes numbers of {bits:.3g} bits: the value is withheld")
+        raise NotCertified(f"the proof takes numbers of {bits:.3g} bits")
     before = ctx.prec
     ctx.prec = bits
     try:
@@ -110,10 +110,10 @@ def demand(holds: bool, choice: str) -> None:
 
     >>> demand(positive(-1.0), "a negative step")
     Traceback (most recent call last):
-    dpacct.proof.balls.Unsound: no bound is stated for a negative step: the value is withheld
+    dpacct.proof.balls.Unsound: no bound is stated for a negative step
     """
     if not holds:
-        raise Unsound(f"no bound is stated for {choice}: the value is withheld")
+        raise Unsound(f"no bound is stated for {choice}")
 
 
 def real(value: object) -> bool:

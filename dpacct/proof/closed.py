@@ -99,7 +99,7 @@ def _index(loss: arb, unit: arb) -> int:
     """The whole number of units that a loss is: by its statement one, so the only one in the ball."""
     index = (loss / unit).unique_fmpz()
     if index is None:
-        raise NotCertified("a loss is not told from its neighbours: the value is withheld")
+        raise NotCertified("a loss is not told from its neighbours")
     return int(index)
 
 

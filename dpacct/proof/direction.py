@@ -118,7 +118,7 @@ class ProofDirection:
                 self._closed_bits = bits
                 return enclosure
             bits *= 2
-        raise NotCertified(f"a closed form cancels beyond {_MOST_BITS} bits: the value is withheld")
+        raise NotCertified(f"a closed form cancels beyond {_MOST_BITS} bits")
 
     def _read(self, epsilon: Fraction, proof: Proof) -> Enclosure:
         return self._kept(epsilon, (proof.at(epsilon), proof))
@@ -191,13 +191,11 @@ class ProofDirection:
             else:  # the value was expected far too high, and drowned in the errors
                 most = ln(enclosure.upper)
                 log_delta = (most if log_delta is None else min(most, log_delta)) - _DROWNED
-        raise NotCertified(
-            f"delta could not be enclosed to a relative width of {width:.1e}: the value is withheld"
-        )
+        raise NotCertified(f"delta could not be enclosed to a relative width of {width:.1e}")
 
     def _built(self, proposals: Iterator[Evidence]) -> Proof:
         """The first proposal that gives a proof."""
-        failure = NotCertified("no contour was found for a proof: the value is withheld")
+        failure = NotCertified("no contour was found for a proof")
         for evidence in proposals:
             try:
                 return Proof(self.laws, evidence)

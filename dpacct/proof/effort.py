@@ -76,9 +76,7 @@ def spend(seconds: float) -> None:
         return
     left = account.left - seconds
     if not left >= 0.0:  # and nothing is charged, for nothing will be done
-        raise TooCostly(
-            f"a proof would take more than about {account.allowed:.2g} s: the value is withheld"
-        )
+        raise TooCostly(f"a proof would take more than about {account.allowed:.2g} s")
     account.left = left
 
 
@@ -124,9 +122,7 @@ def spend_on_line(nodes: int, count: int, laws: int) -> None:
     side = 2.0 * math.sqrt(count) + 2.0
     _hold(side * nodes)
     if side * nodes > _LARGEST_TABLE:
-        raise NotCertified(
-            f"the proof needs {count} frequencies of {nodes} terms: the value is withheld"
-        )
+        raise NotCertified(f"the proof needs {count} frequencies of {nodes} terms")
     entries = nodes * (side * _POWER + count * _ENTRY)
     spend((entries + count * laws * _FREQUENCY) * _size())
 

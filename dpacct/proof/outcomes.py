@@ -39,7 +39,7 @@ def folded(points: Sequence[Point], count: int) -> list[Point]:
         if size > MOST_POINTS:
             raise NotCertified(
                 f"{count} draws from {len(points)} point masses have more than {MOST_POINTS}"
-                " outcomes: the value is withheld"
+                " outcomes"
             )
     if len(points) == 1:
         return [(count * points[0][0], points[0][1] ** count)]
@@ -84,7 +84,7 @@ class SumsOfOutcomes:
         for atoms, count in laws:
             more = folded(atoms, count)
             if len(points) * len(more) > MOST_POINTS:
-                message = f"the plan has more than {MOST_POINTS} outcomes: the value is withheld"
+                message = f"the plan has more than {MOST_POINTS} outcomes"
                 raise NotCertified(message)
             spend_on(OUTCOME, len(points) * len(more))
             points = [(x + y, p * m) for x, p in points for y, m in more]

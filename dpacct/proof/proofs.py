@@ -101,7 +101,7 @@ def _closed(laws: Laws, epsilon: arb) -> arb:
     spend(CLOSED)
     value = closed_form(laws, epsilon)
     if value is None:
-        raise NoClosedForm("there is no closed form for this plan: the value is withheld")
+        raise NoClosedForm("there is no closed form for this plan")
     return value
 
 

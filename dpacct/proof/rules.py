@@ -137,7 +137,7 @@ def _line(view: View, wanted: Wanted) -> tuple[BranchRule, float]:
     first = math.floor(view.loss(low) / step_z) - 2
     last = math.ceil(view.loss(high) / step_z) + 2
     if last - first > MOST_INNER:
-        raise NotCertified(f"the inner rule needs {last - first} nodes: the value is withheld")
+        raise NotCertified(f"the inner rule needs {last - first} nodes")
     value = powers[1] * log_r + density
     # a rare hit counts T times, so the layers look for it where it is T times smaller
     body = value > value.max() - 10.0 - math.log(wanted.steps)
@@ -332,7 +332,7 @@ def _strips(branch: OperatedBranch, wanted: Wanted) -> BranchRule:
             edges.append(b)
             continue
         if len(edges) + len(pending) > MOST_INNER // nodes:
-            raise NotCertified("the inner rule needs too many panels: the value is withheld")
+            raise NotCertified("the inner rule needs too many panels")
         pending += [(0.5 * (a + b), b), (a, 0.5 * (a + b))]
     body = places[values[1] > tops[1] - 10.0 - math.log(wanted.steps)]
     first, last = float(body[0]), float(body[-1])

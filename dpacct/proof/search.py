@@ -68,7 +68,7 @@ def searching() -> Iterator[None]:
         with np.errstate(all="ignore"):
             yield
     except (ArithmeticError, MemoryError, ValueError, IndexError) as error:
-        message = "no contour was found for a proof: the value is withheld"
+        message = "no contour was found for a proof"
         raise NotCertified(message) from error
 
 
@@ -223,7 +223,7 @@ def count_nodes(
     if not enough.size:
         raise NotCertified(
             f"the contour integral needs more than {MOST_NODES} nodes for a proof: the losses"
-            " pile up (rare hits), and the value is withheld"
+            " pile up (rare hits)"
         )
     count, row = int(doubled[enough[0]]), logs[enough[0]]
     spacing = count // 2 if enough[0] else 0
@@ -246,7 +246,7 @@ class LatticeSeeker:
         with precision(_LATTICE_BITS):
             where = places(laws)
         if where is None:
-            raise NotCertified("the losses are on no lattice: the value is withheld")
+            raise NotCertified("the losses are on no lattice")
         self._unit = float(where.unit.mid())
         self.log_delta: float | None = None
 
@@ -259,12 +259,12 @@ class LatticeSeeker:
             log_delta = float(bounds.min()) - 2.0
         near = tilts[bounds < bounds.min() + _HEIGHT]
         if not near.size:
-            raise NotCertified("no tilt bounds delta at this epsilon: the value is withheld")
+            raise NotCertified("no tilt bounds delta at this epsilon")
         aim = Aim(epsilon, log_delta, nats)
         choices = [self._at(float(c), aim) for c in near[:: 1 + near.size // 20]]
         _, chosen, bits = min(choices, key=lambda choice: choice[0])
         if chosen["nodes"] > MOST_PERIOD:
-            raise NotCertified("the lattice has too many points: the value is withheld")
+            raise NotCertified("the lattice has too many points")
         yield {"form": LATTICE, "bits": bits, "period": chosen}
 
     def _at(self, c: float, aim: Aim) -> tuple[float, dict[str, Any], int]:
