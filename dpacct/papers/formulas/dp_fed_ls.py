@@ -4,56 +4,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 import dpacct as dp
 from dpacct.papers.formulas import mironov2017, mironov2019, wang2018
 from dpacct.papers.page import Ends, ends
-from dpacct.plan.smallest_noise import POISSON, UNIFORM, Guarantee
-from dpacct.pld.roots import decreasing
+from dpacct.plan.smallest_noise import POISSON, UNIFORM
+from dpacct.pld.stable import Floats
+
 
 # Proposition 1
-Eigen: TypeAlias = list[tuple[float, list[float]]]
-
-
-def _pair(angle: float, wave: list[float]) -> tuple[float, list[float]]:
-    """The eigenvalue of a Laplacian on a line for that frequency, and its wave, normed."""
-    size = math.sqrt(math.fsum(x * x for x in wave))
-    return 2.0 - 2.0 * math.cos(angle), [x / size for x in wave]
-
-
-def path(d: int) -> Eigen:
-    """Eigenpairs of a path's Laplacian (Neumann ends): cosines, the first of them constant."""
-    angles = [math.pi * k / d for k in range(d)]
-    return [_pair(angle, [math.cos(angle * (i + 0.5)) for i in range(d)]) for angle in angles]
-
-
-def cycle(d: int) -> Eigen:
-    """Eigenpairs of a cycle's Laplacian (periodic ends): a sine and a cosine for each frequency."""
-    pairs = []
-    for k in range(d):
-        turn, angle = math.sin if 2 * k > d else math.cos, 2.0 * math.pi * k / d
-        pairs.append(_pair(angle, [turn(angle * i) for i in range(d)]))
-    return pairs
-
-
-def risk(v: Sequence[float], sigma: float, nu: float, eigen: Eigen) -> float:
-    """Proposition 1's sum over eigenpairs (lambda_i, e_i): squared bias plus variance."""
-    total = 0.0
-    for value, vector in eigen:
-        along = math.fsum(x * e for x, e in zip(v, vector, strict=True))
-        total += ((sigma * value * along) ** 2 + nu * nu) / (1.0 + sigma * value) ** 2
-    return total
+def _risk(v: Sequence[float], sigma: float, nu: float, angles: Floats, waves: Floats) -> float:
+    """The sum over a Laplacian's eigenpairs, 2 - 2 cos(angle) and waves: squared bias plus variance."""
+    waves = waves / np.linalg.norm(waves, axis=1, keepdims=True)
+    values = sigma * (2.0 - 2.0 * np.cos(angles))
+    return float(np.sum(((values * (waves @ np.array(v))) ** 2 + nu * nu) / (1.0 + values) ** 2))
 
 
 def proposition1(v: Sequence[float], sigma: float, nu: float) -> float:
-    return risk(v, sigma, nu, path(len(v)))
+    k = np.arange(len(v))  # a path, with Neumann ends: cosines, the first of them constant
+    angles = np.pi * k / len(v)
+    return _risk(v, sigma, nu, angles, np.cos(angles[:, None] * (k + 0.5)))
 
 
 def proposition1_periodic(v: Sequence[float], sigma: float, nu: float) -> float:
-    return risk(v, sigma, nu, cycle(len(v)))
+    k = np.arange(len(v))  # a cycle: a sine and a cosine for each frequency
+    angles = 2.0 * np.pi * k / len(v)
+    waves = angles[:, None] * k
+    waves = np.where(2 * k[:, None] > len(v), np.sin(waves), np.cos(waves))
+    return _risk(v, sigma, nu, angles, waves)
 
 
 # Section 4 and Eq. (2)
@@ -195,43 +176,33 @@ eq15_corrected = eq15
 
 
 # Tables 1 to 3: noise z G on a sample of fixed size under replace-one, sensitivity 2G; and by coins, G
-def _uniform(multiplier: float, tau: float, steps: int) -> dp.Node:
-    return dp.WithoutReplacement(tau)(dp.Gaussian(noise_multiplier=multiplier, clip=1)) * steps
-
-
-def _poisson(multiplier: float, tau: float, steps: int) -> dp.Node:
-    return dp.Poisson(tau)(dp.Gaussian(noise_multiplier=multiplier, clip=1)) * steps
-
-
-def _read(theorem: Guarantee, multiplier: float, tau: float, steps: int, delta: float) -> float:
-    """The epsilon for which the theorem asks for this noise multiplier, 2 sqrt(x)."""
-    log_inverse = -math.log(delta)
-    least = theorem.least_epsilon(log_inverse, tau, steps) * (1.0 + 1e-9)
-
-    def wanted(epsilon: float) -> Ends:
-        return math.log(theorem.best(epsilon, log_inverse, tau, steps)), math.nan
-
-    return decreasing(wanted, 2.0 * math.log(0.5 * multiplier), least, 4.0 * least)
+def _run(
+    sampler: type[dp.WithoutReplacement | dp.Poisson], tau: float, z: float, n: int
+) -> dp.Node:
+    return sampler(tau)(dp.Gaussian(noise_multiplier=z, clip=1)) * n
 
 
 def uniform_noise(nu: float, tau: float, clip: float, steps: int, delta: float) -> float:
     """Theorem 1, read for epsilon."""
-    return _read(UNIFORM, nu / clip, tau, steps, delta)
+    plan = _run(dp.WithoutReplacement, tau, nu / clip, steps)
+    return float(plan.epsilon(delta=delta, method="dp_fed_ls.theorem1"))
 
 
 def poisson_noise(nu: float, tau: float, clip: float, steps: int, delta: float) -> float:
     """Theorem 2, read for epsilon."""
-    return _read(POISSON, nu / clip, tau, steps, delta)
+    plan = _run(dp.Poisson, tau, nu / clip, steps)
+    return float(plan.epsilon(delta=delta, method="dp_fed_ls.theorem2"))
 
 
 def uniform_truth(multiplier: float, tau: float, steps: int, delta: float) -> Ends:
     """Both ends of the exact epsilon on samples of a fixed size."""
-    return ends(_uniform(multiplier, tau, steps).epsilon(delta=delta, method="exact"))
+    plan = _run(dp.WithoutReplacement, tau, multiplier, steps)
+    return ends(plan.epsilon(delta=delta, method="exact"))
 
 
 def poisson_truth(multiplier: float, tau: float, steps: int, delta: float) -> Ends:
     """Both ends of the exact epsilon on samples by coins."""
-    return ends(_poisson(multiplier, tau, steps).epsilon(delta=delta, method="exact"))
+    return ends(_run(dp.Poisson, tau, multiplier, steps).epsilon(delta=delta, method="exact"))
 
 
 def uniform_noise_truth(nu: float, clip: float, **run: Any) -> Ends:

@@ -29,8 +29,8 @@ ORACLES: dict[str, Oracle] = {}
 class Comparison:
     """A claim, and the true interval in the same unit.
 
-    >>> Comparison(1.0, 1.6, 1.7).excess(Side.UPPER)  # 3/8 of the truth is missing
-    0.375
+    >>> Comparison(1.0, 2.0, 3.0).excess(Side.UPPER)  # half of the truth is missing
+    0.5
     >>> Comparison(2.0, 1.5, 1.6).excess(Side.UPPER) < 0
     True
     """
