@@ -323,7 +323,7 @@ class PriFedSync(FederatedPlan):
         true: dict[Notion, Answer] = {"weak": weak, "strong": strong}
         mu = self.mu_clt
         if mu <= _FARTHEST:
-            limit = _limit(self.with_promises(_shift(mu).epsilon(delta=delta)))
+            limit = _limit(self.with_promises(_shift(mu).epsilon(delta=delta, method="exact")))
             yield from self._both("clt", limit, limit)
         yield from self._theorem1(true, full, delta)
         if mu <= _FARTHEST:
@@ -375,7 +375,7 @@ class PriFedSync(FederatedPlan):
         from dpacct.papers.formulas.federated_fdp import theorem2_strong
 
         def row(notion: Notion, moved: float) -> Row:
-            value = _shift(moved).epsilon(delta=delta).value
+            value = _shift(moved).epsilon(delta=delta, method="exact").value
             reason = "a limit says nothing about a finite number of steps"
             printed = Printed("federated_fdp.theorem2_gdp", value, "refuted", reason)
             return Row("paper", notion, true[notion], printed)

@@ -11,7 +11,7 @@ from dpacct.papers.page import Statement, shown
 from dpacct.papers.refute import Judged, judge, search
 from dpacct.vocabulary import Side
 
-DRAWS = 100
+DRAWS = 80
 """Points by default, at most; a statement whose oracle is slow has fewer."""
 
 
