@@ -94,7 +94,8 @@ class Answer:
                     wrong[name] = "of an answer must be a number, got nan"
         kept["basis"] = tuple([b if isinstance(b, Citation) else Citation(b) for b in self.basis])
         for name, kind in _WORDS:
-            kept[name] = kind.parse(kept[name], argument=name)
+            if not isinstance(kept[name], kind):
+                kept[name] = kind.parse(kept[name], argument=name)
         low, high = _or(self.lower, -math.inf), _or(self.upper, math.inf)
         if not low <= self.value <= high:
             wrong.setdefault(

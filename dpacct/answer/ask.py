@@ -93,6 +93,12 @@ class _PointQuestion(Question):
 
     other: ClassVar[str]
 
+    @property
+    def at(self) -> Fraction:
+        """The value at which it is asked."""
+        at: Fraction = vars(self)[self.other]
+        return at
+
     def prove(self, plan: Node, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
         """Prove both ends in ball arithmetic."""
         from dpacct.plan import certified
@@ -100,7 +106,7 @@ class _PointQuestion(Question):
         ways: dict[str, Callable[..., Proven]]
         ways = {"epsilon": certified.epsilon, "delta": certified.delta}
         return ways[self.quantity](
-            plan, **self.settings, adjacency=adjacency, digits=digits, effort=effort
+            plan, **{self.other: self.at}, adjacency=adjacency, digits=digits, effort=effort
         )
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
@@ -108,11 +114,11 @@ class _PointQuestion(Question):
         from dpacct.plan import routes
 
         compute = {"epsilon": routes.epsilon, "delta": routes.delta}[self.quantity]
-        return compute(plan, self.settings[self.other], method, adjacency)
+        return compute(plan, self.at, method, adjacency)
 
     def sharper(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer | None:
         """Answer by a theorem about this kind of plan."""
-        return plan.sharper(self.quantity, self.settings[self.other], method, adjacency)
+        return plan.sharper(self.quantity, self.at, method, adjacency)
 
 
 class Epsilon(_PointQuestion):

@@ -111,7 +111,7 @@ def write_file(content: bytes, path: str, option: str = "--output") -> None:
 
 def must_be_finite(answer: Answer) -> Answer:
     """The answer; raises `Unreachable` if it is infinite, which is no guarantee."""
-    if math.isfinite(float(answer)):
+    if math.isfinite(answer.value) and answer.upper != math.inf:
         return answer
     raise Unreachable(f"no finite {answer.quantity} holds for this plan at this target")
 

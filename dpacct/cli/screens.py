@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import (
     KNOWN,
+    PROTECTS,
     bounded,
     bracket,
     certainty,
     grade,
     is_tight,
     leading,
-    protected,
     safe_number,
 )
 from dpacct.answer.ask import alternatives, ask
@@ -32,7 +32,7 @@ from dpacct.vocabulary import Adjacency, Strength
 
 if TYPE_CHECKING:
     from dpacct.answer import Answer
-    from dpacct.answer.ask import Question
+    from dpacct.answer.ask import Delta, Epsilon, Question
     from dpacct.cli.command import CommandLine
     from dpacct.cli.plan_file import StatedPlan
 
@@ -61,11 +61,11 @@ def asked(line: CommandLine, question: Question, plan: Any, *, beside: bool) -> 
     return answer
 
 
-def of_plan(line: CommandLine, question: Question) -> Result:
-    """The result of a question about the plan that the line states."""
-    stated = line.stated()
+def of_plan(line: CommandLine, kind: type[Epsilon | Delta], at: str) -> Result:
+    """The result of a question, at the option `at`, about the plan that the line states."""
+    question, stated = kind.read(line.pick((at,)), line.option), line.stated()
     answer = asked(line, question, stated.plan(), beside=line.json)
-    screen = of_answer(answer, question.settings)
+    screen = of_answer(answer, {at: question.at})
     return answered(line, screen, stated, lambda other: ask(question, other.plan(), method="exact"))
 
 
@@ -80,7 +80,8 @@ def answered(
 
     `again` answers for another plan than the stated one.
     """
-    answer, target, notes = screen.answer, screen.asked, [*stated.steps.notes]
+    answer, target = screen.answer, screen.asked
+    notes = [] if stated.steps.epochs is None else [*stated.steps.notes]
     if line.get("digits") is not None:
         ends = f"between {answer.extra['lower_decimal']} and {answer.extra['upper_decimal']}"
         screen = replace(screen, more=[*screen.more, f"proven: {ends}"])
@@ -176,7 +177,7 @@ class Screen:
         lines = [self.head, *(f"  {line}" for line in self.more)]
         lines += [*wrapped(plan), *wrapped(self.certainty)]
         lines += labelled("true only if", trust or ())
-        lines += labelled("protects", [protected(answer)])
+        lines += labelled("protects", [PROTECTS[answer.adjacency].format(unit=answer.unit)])
         lines += labelled("other methods", [self.others] if self.others else [])
         return [*lines, *noted(self.notes), *self.below]
 

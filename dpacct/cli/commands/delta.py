@@ -33,4 +33,4 @@ def main(line: CommandLine) -> Result:
     from dpacct.answer.ask import Delta
     from dpacct.cli.screens import of_plan
 
-    return of_plan(line, Delta.read(line.pick(("epsilon",)), line.option))
+    return of_plan(line, Delta, "epsilon")

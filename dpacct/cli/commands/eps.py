@@ -33,4 +33,4 @@ def main(line: CommandLine) -> Result:
     from dpacct.answer.ask import Epsilon
     from dpacct.cli.screens import of_plan
 
-    return of_plan(line, Epsilon.read(line.pick(("delta",)), line.option))
+    return of_plan(line, Epsilon, "delta")
