@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from dpacct.plan.samplers.poisson import Poisson as Poisson
     from dpacct.plan.samplers.records import RecordsPerUser as RecordsPerUser
     from dpacct.plan.samplers.truncated import TruncatedPoisson as TruncatedPoisson
+    from dpacct.plan.selection import RepeatAndSelect as RepeatAndSelect
     from dpacct.plan.tradeoff import TradeOff as TradeOff
     from dpacct.report.document import ReportDocument as ReportDocument
     from dpacct.report.document import ReportSection as ReportSection
@@ -91,6 +92,7 @@ _HOMES = {
     "plan.certified": ("Certificate", "certificate"),
     "plan.group": ("Group",),
     "plan.parallel": ("Parallel",),
+    "plan.selection": ("RepeatAndSelect",),
     "errors": (
         "AssumptionViolated",
         "BudgetExceeded",

@@ -153,6 +153,11 @@ MIXTURE = Citation(
     "dpacct.gaussian_mixture",
     works=("choquette2024privacy", "ganesh2024tight"),
 )
+SELECTION = Citation(
+    "the best of a random number of runs: Papernot, Steinke 2022, Theorems 2 and 6",
+    "papernot2022hyperparameter.selection",
+    works=("papernot2022hyperparameter",),
+)
 COIN = Citation("joint convexity: one coin for both neighbours, in the open or not", "dpacct.coin")
 ON_THE_SAMPLE = Citation(
     "the plan on the sample composed as one pair, bounded from both sides", "dpacct.on_the_sample"

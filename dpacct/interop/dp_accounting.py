@@ -8,7 +8,7 @@ exact counterpart is refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -29,6 +29,7 @@ from dpacct import (
     Poisson,
     PureDP,
     RandomizedResponse,
+    RepeatAndSelect,
     TruncatedPoisson,
     Unsupported,
     WithoutReplacement,
@@ -100,7 +101,7 @@ def translate(event: Any, means: EventMeaning) -> Translated:
         raise Refused(f"dpacct has no counterpart of {type(event).__name__}", event)
     try:
         return reader(event, means)
-    except Refused:
+    except (Refused, InvalidArgument):
         raise
     except DpacctError as error:
         raise Refused(str(error), event) from error
@@ -110,6 +111,9 @@ def _gaussian(event: Any, means: EventMeaning) -> Translated:
     if means.factor() is None:
         raise Refused(AMBIGUOUS, event)
     scale = event.noise_multiplier
+    if scale < 0:
+        message = f"Noise multiplier must be non-negative, got {scale}"
+        raise InvalidArgument(message, argument="noise_multiplier")
     return Translated(means.gaussian(scale)) if scale else OPEN
 
 
@@ -206,14 +210,38 @@ def _truncated(event: Any, means: EventMeaning) -> Translated:
     return Translated(TruncatedPoisson(rate, max_batch=most, dataset_size=size)(noise))
 
 
+def _tree(event: Any, means: EventMeaning) -> Translated:
+    """A record is in one leaf of one tree, so that it moves no more sums than the deepest tree has levels."""
+    if means.adjacency is not Adjacency.ZERO_OUT:  # a record that comes or goes moves all after it
+        raise Refused("tree aggregation is accounted under replace-special only", event)
+    counts = event.step_counts
+    steps = list(counts) if isinstance(counts, Iterable) else [counts]
+    if not steps or min(steps) < 0:
+        message = f"step_counts must be non-negative whole numbers, got {counts}"
+        raise InvalidArgument(message, argument="step_counts")
+    return _gaussian(event, means).times(int(max(steps)).bit_length())
+
+
+def _selection(event: Any, means: EventMeaning) -> Translated:
+    inner = translate(event.event, means)
+    if inner.plan is None or inner.open:
+        return inner
+    shape = "poisson" if event.shape == math.inf else event.shape
+    return Translated(RepeatAndSelect(inner.plan, mean=event.mean, shape=shape))
+
+
 def _zcdp(event: Any, means: EventMeaning) -> Translated:
     if event.xi:
-        raise Refused("only (0, rho)-zCDP has a counterpart", event)
+        rho, xi = float(event.rho), float(event.xi)
+        return Translated(Custom(rdp=lambda order: xi + rho * order))
     return Translated(ZCDP(rho=event.rho)) if event.rho else NOTHING
 
 
 def _poisson(event: Any, means: EventMeaning) -> Translated:
     inner = translate(event.event, means)
+    if not 0 <= event.sampling_probability <= 1:
+        message = f"Sampling rate must be from 0 to 1, got {event.sampling_probability}"
+        raise InvalidArgument(message, argument="sampling_probability")
     if event.sampling_probability == 0:
         return NOTHING
     sampler = Poisson(event.sampling_probability)
@@ -251,6 +279,8 @@ _READERS: dict[str, Callable[[Any, EventMeaning], Translated]] = {
     "LaplaceDpEvent": _laplace,
     "DiscreteLaplaceDpEvent": _discrete_laplace,
     "RandomizedResponseDpEvent": _randomized_response,
+    "SingleEpochTreeAggregationDpEvent": _tree,
+    "RepeatAndSelectDpEvent": _selection,
     "ZCDpEvent": _zcdp,
     "EpsilonDeltaDpEvent": _epsilon_delta,
     "DiscreteGaussianDpEvent": _discrete_gaussian,
@@ -391,6 +421,13 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
         """The composed plan; None before anything was composed."""
         return self._spent.plan
 
+    def supports(self, event: Any) -> bool:
+        """Return whether the event has a plan; one with a number out of range has none."""
+        try:
+            return bool(super().supports(event))
+        except InvalidArgument:  # composing it raises this
+            return False
+
     def _maybe_compose(self, event: Any, count: int, do_compose: bool) -> Any:
         details = dp_accounting.PrivacyAccountant.CompositionErrorDetails
         try:
@@ -401,7 +438,7 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
                 self._spent += translated.times(count)
         except Refused as refusal:
             return details(invalid_event=refusal.event, error_message=str(refusal))
-        except (InvalidArgument, Unsupported) as error:
+        except Unsupported as error:
             return details(invalid_event=event, error_message=str(error))
         return None
 
@@ -433,6 +470,33 @@ class DpacctAccountant(dp_accounting.PrivacyAccountant):  # type: ignore[misc]
         if self._spent.plan is None or math.isinf(target_epsilon):
             return 0.0  # none of the events that have a plan loses everything with any probability
         return safe_delta(self._spent.plan, target_epsilon, self._means.adjacency)
+
+    def get_true_positive_rates(self, false_positive_rates: Any) -> Any:
+        """The largest true positive rate of any attack at each false positive rate, at most."""
+        import numpy as np
+
+        alphas = np.asarray(false_positive_rates, np.float64)
+        if self._spent.open:
+            rates = np.ones(alphas.shape)
+        elif self._spent.plan is None:
+            rates = alphas
+        else:
+            curve = self._spent.plan.tradeoff(alphas, adjacency=self._means.adjacency)
+            rates = 1.0 - np.asarray(curve)
+        return float(rates) if rates.ndim == 0 else rates
+
+    def get_gdp_parameter_estimate(self, false_positive_rates: Any = None) -> float:
+        """The least mu of which mu-GDP allows these rates at each of some false positive rates.
+
+        It is an estimate: between the rates (1e-12 to .5 if none are given) a larger mu may be needed.
+        """
+        import numpy as np
+        from scipy.special import ndtri
+
+        given = false_positive_rates is not None
+        alphas = np.asarray(false_positive_rates) if given else np.logspace(-12, np.log10(0.5), 100)
+        rates = self.get_true_positive_rates(alphas)
+        return float(max(0.0, np.max(ndtri(rates) - ndtri(alphas))))
 
 
 def to_pld(

@@ -430,8 +430,7 @@ class Search:
             node = self.build(x)
             adjacency = resolve_adjacency(node, self.adjacency)
             for leaf, _ in node.releases():
-                if leaf.has_pairs:
-                    leaf.pairs(adjacency)
+                (leaf.pairs if leaf.has_pairs else leaf.moments)(adjacency)
         except _OUTSIDE:
             return True
         return False

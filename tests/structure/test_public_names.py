@@ -57,6 +57,7 @@ NAMES = [
     "PureDP",
     "RandomizedResponse",
     "RecordsPerUser",
+    "RepeatAndSelect",
     "Report",
     "ReportDocument",
     "ReportSection",
