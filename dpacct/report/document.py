@@ -27,48 +27,27 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>|$])")
 _LEADING = re.compile(r"^(\s*)([#+-]|\d+[.)])(?=\s)")
 # Numbers as programs print them: a pair such as (8, 1e-5), or one with a power of ten.
 _NUMBERS = re.compile(r"\((\d[\d.e-]*), (\d[\d.e-]*)\)|(?<![\w.])\d+(?:\.\d+)?e-?\d+(?![\w.])")
-_IN_TEX = dict(
-    zip(
-        "≤εδσαβ²’“”—–\\{}<>|^~\u00a0\t\n",
-        (
-            *(r"$\leq$", r"$\varepsilon$", r"$\delta$", r"$\sigma$", r"$\alpha$", r"$\beta$"),
-            *(
-                r"$^2$",
-                "'",
-                "``",
-                "''",
-                "---",
-                "--",
-                r"\textbackslash{}",
-                r"\{",
-                r"\}",
-                "$<$",
-                "$>$",
-                "$|$",
-            ),
-            *(r"\^{}", r"$\sim$", "~", " ", " "),
-        ),
-        strict=True,
-    )
-)
+_IN_TEX = {"≤": r"$\leq$", "ε": r"$\varepsilon$", "δ": r"$\delta$", "σ": r"$\sigma$"}
+_IN_TEX |= {"α": r"$\alpha$", "β": r"$\beta$", "²": r"$^2$", "’": "'", "“": "``", "”": "''"}
+_IN_TEX |= {"—": "---", "–": "--", "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "<": "$<$"}
+_IN_TEX |= {
+    ">": "$>$",
+    "|": "$|$",
+    "^": r"\^{}",
+    "~": r"$\sim$",
+    "\u00a0": "~",
+    "\t": " ",
+    "\n": " ",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSection:
-    """One section; what it has is shown in the order of the fields.
+    """One section; what it has is shown in the order of the fields, all in plain text.
 
-    Attributes:
-        title: its heading.
-        paragraphs: sentences, in plain text.
-        head: the heads of a table's columns.
-        rows: the table's cells, as text.
-        items: a list.
-        pictures: (a chart, or a complete SVG element; what it shows in words) of each.
-        tree: what is drawn as a tree.
-        code: lines to be kept as they are.
-        marks: columns of the table whose cells are one word of status each.
-        asides: the places of rows that are no part of what is claimed.
-        cites: the keys of the works that each row of the table cites; `items` then lists these works.
+    `pictures` are (a chart, or a complete SVG element; what it shows in words); `code` is kept as it is.
+    Of the table `marks` are columns of one word of status each, `asides` the places of rows that are no
+    part of what is claimed, `cites` the keys of the works that each row cites; `items` lists these works.
 
     >>> ReportSection(title="Result", paragraphs=("Test accuracy 83 %.",)).title
     'Result'
@@ -152,14 +131,8 @@ def _template(form: str) -> Template:
         keep_trailing_newline=True,
         undefined=StrictUndefined,
     )
-    environment.filters |= {
-        "md": escaped,
-        "fence": _fence,
-        "tex": tex,
-        "fill": filled,
-        "columns": _columns,
-        "unbroken": _unbroken,
-    }
+    environment.filters |= {"md": escaped, "fence": _fence, "tex": tex, "fill": filled}
+    environment.filters |= {"columns": _columns, "unbroken": _unbroken}
     page = files(__package__).joinpath(f"report.{form}.jinja")
     return environment.from_string(page.read_text("utf-8"))
 
@@ -233,12 +206,10 @@ def _power(text: str) -> str:
 
 
 def _letters(text: str) -> str:
-    def written(letter: str) -> str:
-        if letter in _IN_TEX:
-            return _IN_TEX[letter]
-        plain = letter.isascii() or (
-            letter.isalpha() and letter < "ſ" and letter not in "ªµºÐÞðþĸŉ"
-        )
-        return latex(letter) if plain else f"U+{ord(letter):04X}"
+    """Letters beyond Latin's, which LaTeX needs a package for, by their numbers."""
 
-    return "".join(map(written, text))
+    def written(letter: str) -> str:
+        latin = letter.isalpha() and letter < "ſ" and letter not in "ªµºÐÞðþĸŉ"
+        return latex(letter) if letter.isascii() or latin else f"U+{ord(letter):04X}"
+
+    return "".join(_IN_TEX.get(letter) or written(letter) for letter in text)

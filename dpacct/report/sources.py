@@ -44,14 +44,9 @@ def works_of(citation: Citation) -> tuple[CitedWork, ...]:
 
 @dataclass(frozen=True)
 class CitedSource:
-    """One source of an answer.
+    """One source of an answer: the words of the accounting, what it is used for, and what is known of it.
 
-    Attributes:
-        citation: the words of the accounting, with their id.
-        use: what it is used for.
-        works: the works it is of.
-        theorems: ids in the registry.
-        status: what is known of it.
+    `theorems` are ids in the registry.
     """
 
     citation: Citation

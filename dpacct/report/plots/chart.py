@@ -96,12 +96,8 @@ class Scale:
 class Line:
     """Values over the horizontal axis; nan where there is no answer.
 
-    Attributes:
-        column: its name in CSV and JSON, such as "delta_rdp".
-        label: its name in the legend.
-        values: as many as the chart has points.
-        strengths: of each value, or one for all of them; the weakest gives the dashes.
-        method: which method gave them, for its colour.
+    `column` is its name in CSV and JSON, `label` that in the legend; `strengths` are of each value, or
+    one for all of them, the weakest of which gives the dashes; `method` gives the colour.
     """
 
     column: str
@@ -168,19 +164,10 @@ class Band:
 class Chart:
     """Everything that one picture shows.
 
-    Attributes:
-        kind: "profile", "tradeoff", "rdp" or "audit"; "" of any other.
-        x: the horizontal axis.
-        y: the vertical axis.
-        points: where the lines are known, never decreasing.
-        lines: at least one.
-        title: what was found, as a sentence with its numbers.
-        plan: the plan in words, as it would be typed.
-        adjacency: under which the numbers hold.
-        facts: further lines under the title.
-        saved: the plan as JSON values, or None where no single plan is shown.
-        square: whether both axes have one scale, from 0 to 1.
-        top: where the vertical axis ends at the latest; what lies above says nothing.
+    `kind` is "profile", "tradeoff", "rdp" or "audit", or "" of any other; `points`, which never decrease,
+    are where the lines are known. The `title` says what was found as a sentence with its numbers; `plan`
+    is the plan in words, as it would be typed, and `saved` as JSON values. `square`: both axes have one
+    scale, from 0 to 1. `top` is where the vertical axis ends at the latest; what lies above says nothing.
 
     >>> chart = Chart.simple("round", "accuracy / %", [1, 2], [50.0, 80.0], title="Accuracy by round")
     >>> chart.to_svg()[:56]

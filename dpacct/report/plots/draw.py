@@ -115,14 +115,9 @@ def figure(
 ) -> tuple[Figure, Any]:
     """A figure in the house's style, and its axes as `Figure.subplots` gives them.
 
-    Args:
-        title: what the picture shows, as a sentence with its numbers.
-        subtitle: the plan and whatever else makes the title precise; each item starts a line.
-        width: in inches; text keeps its size, so choose the width it is printed in.
-        height: of the axes with their labels, in inches; the title's lines come on top.
-        rows: of axes.
-        columns: of axes.
-        grid: passed to `Figure.subplots`, such as sharex=True.
+    `title` says what the picture shows as a sentence with its numbers, each item of `subtitle` in a line
+    what makes it precise. `width` and `height` are in inches, of the page and of the axes with their
+    labels; text keeps its size. `grid` is passed to `Figure.subplots`, such as sharex=True.
 
     >>> drawn, axes = figure("At delta 1e-5 epsilon is 1.515", "sigma 1.1, 1000 steps")
     >>> _ = axes.plot([1, 2], [1, 4])

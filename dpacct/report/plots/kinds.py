@@ -40,14 +40,10 @@ def profile(
     methods: Sequence[str] = ("auto",),
     delta: Number = "1e-5",
 ) -> Chart:
-    """Delta over epsilon, by one or more methods.
+    """Delta over epsilon, by one or more methods; the title speaks of the `delta` in (0, 1).
 
-    Args:
-        plan: the plan.
-        epsilons: where to ask, each at least 0; default: from 0 to where delta is 1e-10.
-        methods: names as for `Node.delta`; "auto" is the whole exact profile at once.
-        delta: the one the title speaks of, in (0, 1).
-
+    `epsilons` go from 0 to where delta is 1e-10 by default; `methods` are those of `Node.delta`, "auto"
+    being the whole exact profile at once.
     Raises `InvalidArgument` for a value outside its range, `Unsupported` for a method that does not apply.
 
     >>> import dpacct as dp
@@ -81,8 +77,8 @@ def profile(
         Axis("epsilon", "epsilon (ε)"),
         Axis("delta", "delta (δ)", log=True),
         points,
-        lines,
-        f"At delta {up(float(delta))} {_compared(at)}",
+        lines=tuple(lines),
+        title=f"At delta {up(float(delta))} {_compared(at)}",
         marks=tuple(marks),
     )
 
@@ -130,8 +126,8 @@ def tradeoff(
         Axis("alpha", "false positive rate (type I error, α)"),
         Axis("beta", "false negative rate (type II error, β)"),
         points,
-        (Line("beta", "best possible attack (bound)", missed, Strength.BOUND, "exact"),),
-        f"An attack with {alarms} finds at most {up(100 * caught, 3)} % of the members{times}",
+        lines=(Line("beta", "best possible attack (bound)", missed, Strength.BOUND, "exact"),),
+        title=f"An attack with {alarms} finds at most {up(100 * caught, 3)} % of the members{times}",
         marks=(Mark(at, least, f"{alarms}:\nmisses at least {down(100 * least, 3)} %", away),),
         bands=(
             Band(missed, np.maximum(missed, 1 - points), "attacks better than guessing", VERMILION),
@@ -187,11 +183,11 @@ def rdp(
         Axis("order", "Rényi order (α)", log=True),
         Axis("epsilon", "epsilon (ε)", log=True),
         points,
-        (
+        lines=(
             Line("epsilon", "Rényi divergence", curve, Strength.CONVERGED, "exact"),
             Line("epsilon_at_delta", label, converted, Strength.BOUND, "rdp"),
         ),
-        title,
+        title=title,
         marks=(Mark(order, best, f"order {near(order, 3)}", (-8, 48)),) if inside else (),
         top=1000 * best,
         levels=tuple(levels),
@@ -216,28 +212,11 @@ def _best_order(plan: Node, at_order: Callable[[float, float], float]) -> tuple[
     return min(tried.items())
 
 
-def _chart(
-    kind: str,
-    plan: Node,
-    x: Axis,
-    y: Axis,
-    points: Column,
-    lines: Sequence[Line],
-    title: str,
-    **more: Any,
-) -> Chart:
+def _chart(kind: str, plan: Node, x: Axis, y: Axis, points: Column, **more: Any) -> Chart:
     """A chart about a plan."""
+    adjacency = str(resolve_adjacency(plan))
     return Chart(
-        kind,
-        x,
-        y,
-        points,
-        tuple(lines),
-        title,
-        str(plan),
-        str(resolve_adjacency(plan)),
-        saved=plan.to_dict(),
-        **more,
+        kind, x, y, points, plan=str(plan), adjacency=adjacency, saved=plan.to_dict(), **more
     )
 
 

@@ -53,11 +53,7 @@ profile = _drawn(kinds.profile)
 tradeoff = _drawn(kinds.tradeoff)
 rdp = _drawn(kinds.rdp)
 
-KINDS: dict[str, Callable[..., Figure]] = {
-    "profile": profile,
-    "tradeoff": tradeoff,
-    "rdp": rdp,
-}
+KINDS: dict[str, Callable[..., Figure]] = {"profile": profile, "tradeoff": tradeoff, "rdp": rdp}
 """The kinds that a plan alone determines."""
 
 

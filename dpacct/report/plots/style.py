@@ -150,17 +150,10 @@ def plot_line(
     markers: int = 6,
     **more: Any,
 ) -> None:
-    """One line whose dashes say how sure it is.
+    """One line whose dashes say how sure it is; nan leaves a gap, and an estimate is called one.
 
-    Args:
-        axes: where to draw.
-        x: the horizontal values.
-        y: the vertical values; nan leaves a gap.
-        label: its name in the legend; an estimate is called one.
-        look: its colour and marker.
-        strength: of the weakest of its values, such as "bound".
-        markers: about how many markers; 0 for none.
-        more: anything else that matplotlib's `plot` takes.
+    `strength` is that of the weakest of its values, such as "bound"; `markers` about how many markers it
+    has, 0 for none; `more` is what else matplotlib's `plot` takes.
     """
     grade = Strength.parse(strength)
     # Two lines' markers must not sit on each other: each starts a little later than the last.

@@ -1,4 +1,4 @@
-"""A chart as text: braille dots where the terminal has them, plain characters where not."""
+"""A chart as text, in braille dots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     Cell = tuple[int, int]
 
 _MARKS = "●■▲◆▼✚✖"
-_PLAIN_MARKS = "*o+x#@%"
 # Bits of the dots of a braille cell (Unicode 2800), by column and row.
 _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _DASH = 6  # dots drawn, then as many left out, along an estimate
@@ -62,18 +61,12 @@ class _Canvas:
         return ["".join(self.cells.get((r, c), " ") for c in columns) for r in range(self.height)]
 
 
-def text_plot(chart: Chart, *, width: int = 80, height: int = 16, braille: bool = True) -> str:
-    """The chart in lines of at most `width` characters, title and legend included.
+def text_plot(chart: Chart, *, width: int = 80, height: int = 16) -> str:
+    """The chart in lines of at most `width` characters (at least 40), title and legend included.
 
-    Args:
-        chart: what to show.
-        width: of the terminal, in characters; at least 40.
-        height: of the plot itself, in lines.
-        braille: whether the terminal has Unicode; plain characters otherwise.
+    `height` is that of the plot itself, in lines.
     """
     width = max(40, width)
-    marks, say = (_MARKS, str) if braille else (_PLAIN_MARKS, _plain)
-    upright, corner, flat, wall = ("┤", "└", "─", "│") if braille else ("|", "+", "-", "|")
     across, upward = chart.scales()
     ticks = {
         round(upward.place(value) * (height - 1)): upward.label(value) for value in upward.ticks(5)
@@ -83,34 +76,33 @@ def text_plot(chart: Chart, *, width: int = 80, height: int = 16, braille: bool 
     letters: dict[Cell, str] = {}
     for level in chart.levels:
         if level.y in upward:
-            for x in range(0, canvas.right + 1, 4 if braille else 6):
-                _, y = canvas.at(0.0, upward.place(level.y))
-                canvas.dot(x, y) if braille else letters.update({(y // 4, x // 2): "."})
+            _, y = canvas.at(0.0, upward.place(level.y))
+            for x in range(0, canvas.right + 1, 4):
+                canvas.dot(x, y)
     for index, line in enumerate(chart.lines):
         spots = [canvas.at(*spot) for spot in chart.spots(line.values)]
-        if braille:
-            canvas.stroke(spots, dashed=line.strength <= Strength.ESTIMATE)
+        canvas.stroke(spots, dashed=line.strength <= Strength.ESTIMATE)
         # Markers, each line's a little later, tell the lines apart without colour.
-        every = max(1, len(spots) // (6 if braille else 40))
-        if len(chart.lines) > 1 or not braille:
+        every = max(1, len(spots) // 6)
+        if len(chart.lines) > 1:
             for x, y in spots[(index * every) // len(chart.lines) :: every]:
-                letters[y // 4, x // 2] = marks[index % len(marks)]
+                letters[y // 4, x // 2] = _MARKS[index % len(_MARKS)]
     canvas.cells |= letters
-    lines = [*textwrap.wrap(say(chart.title), width), ""]
-    lines += textwrap.wrap(say(chart.y.label), width)
+    lines = [*textwrap.wrap(chart.title, width), ""]
+    lines += textwrap.wrap(chart.y.label, width)
     for row, cells in enumerate(canvas.rows()):
         tick = ticks.get(height - 1 - row, "")
-        lines.append(f"{tick.rjust(room)} {upright if tick else wall}{cells}")
-    lines.append(" " * (room + 1) + corner + flat * canvas.width)
+        lines.append(f"{tick.rjust(room)} {'┤' if tick else '│'}{cells}")
+    lines.append(" " * (room + 1) + "└" + "─" * canvas.width)
     lines.append(" " * (room + 2) + _below(across, canvas.width))
-    lines += [row.center(width) for row in textwrap.wrap(say(chart.x.label), width)]
+    lines += [row.center(width) for row in textwrap.wrap(chart.x.label, width)]
     if len(chart.lines) > 1:
         legend = "   ".join(
-            f"{marks[i % len(marks)]} {labelled(line.label, line.strength)}"
+            f"{_MARKS[i % len(_MARKS)]} {labelled(line.label, line.strength)}"
             for i, line in enumerate(chart.lines)
         )
-        lines += textwrap.wrap(say(legend), width, break_long_words=False)
-    lines += [row for part in chart.subtitle for row in textwrap.wrap(say(part), width)]
+        lines += textwrap.wrap(legend, width, break_long_words=False)
+    lines += [row for part in chart.subtitle for row in textwrap.wrap(part, width)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
@@ -124,10 +116,3 @@ def _below(scale: Scale, width: int) -> str:
         if not row or start > len(row) + 1:
             row = row.ljust(start) + label
     return row
-
-
-def _plain(text: str) -> str:
-    """Without any character beyond ASCII."""
-    for greek, latin in (("ε", "eps"), ("δ", "delta"), ("σ", "sigma"), ("α", "alpha"), ("é", "e")):
-        text = text.replace(greek, latin)
-    return text.replace("β", "beta").encode("ascii", "replace").decode("ascii")
