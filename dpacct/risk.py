@@ -133,18 +133,15 @@ class Risk:
         answer = self.node.delta(epsilon=distance, adjacency=self.adjacency, method="exact")
         least = float(min(p, 1 - p))
 
-        def right(delta: float | None) -> float | None:
-            return None if delta is None else 1.0 - least * (1.0 - delta)
+        def right(delta: float, towards: float) -> float:
+            return math.nextafter(1.0 - least * (1.0 - delta), towards)
 
-        lower, upper = right(answer.lower), right(answer.upper)
-        value = right(answer.value)
-        assert value is not None
         return replace(
             answer,
             quantity="accuracy",
-            value=value,
-            lower=None if lower is None else math.nextafter(lower, 0.0),
-            upper=None if upper is None else math.nextafter(upper, 1.0),
+            value=1.0 - least * (1.0 - answer.value),
+            lower=None if answer.lower is None else right(answer.lower, 0.0),
+            upper=None if answer.upper is None else right(answer.upper, 1.0),
             basis=(*answer.basis, BAYES),
             log_value=None,
         )

@@ -147,14 +147,14 @@ def write_chart(chart: Chart, command: str, body: Mapping[str, Any], path: Path)
 
 
 def in_terminal(chart: Chart) -> str:
-    """The chart as text for this terminal, in braille where it has Unicode; "" where there is none."""
-    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+    """The chart as text for this terminal; "" where there is none, or it has no Unicode."""
+    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb" or not unicode:
         return ""
     import shutil
 
     from dpacct.report.plots.terminal import text_plot
 
     columns, rows = shutil.get_terminal_size((80, 24))
-    unicode = (sys.stdout.encoding or "").lower().startswith("utf")
     height = max(8, min(rows - 10, 20))
-    return text_plot(chart, width=min(columns, 110), height=height, braille=unicode)
+    return text_plot(chart, width=min(columns, 110), height=height)

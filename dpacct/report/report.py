@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -180,45 +181,34 @@ class Report:
 
     def _document(self, *, pictures: bool) -> ReportDocument:
         drawn = [_pictures(self)] if pictures and self.risks else []
-        name, wrong = self.about.name, len(self.violated)
+        name, wrong, answer = self.about.name, self.violated, self.answer
+        accounted = "What is accounted, from the outside in; equal releases are merged."
+        missing = uncovered(answer, self.about)
+        holds = f"if {len(self.assumptions)} assumptions hold"
         return ReportDocument(
             title=f"Privacy report: {name}" if name else "Privacy report",
             lead=self.statement,
             warnings=self.warnings,
             facts=(
-                (
-                    "epsilon, if it held" if wrong else "epsilon, at most",
-                    up(float(self.answer), SHORT),
-                ),
+                (f"epsilon, {'if it held' if wrong else 'at most'}", up(float(answer), SHORT)),
                 ("delta", up(self.delta, SHORT)),
-                ("one unit", str(self.answer.unit)),
-                ("adjacency", str(self.answer.adjacency)),
-                ("epsilon is", f"{self.answer.strength}, {self.answer.side}"),
-                (
-                    "the guarantee",
-                    "does not hold" if wrong else f"if {len(self.assumptions)} assumptions hold",
-                ),
+                ("one unit", str(answer.unit)),
+                ("adjacency", str(answer.adjacency)),
+                ("epsilon is", f"{answer.strength}, {answer.side}"),
+                ("the guarantee", "does not hold" if wrong else holds),
             ),
             sections=(
                 *self.sections,
                 _numbers(self),
                 *drawn,
-                ReportSection(
-                    title="Mechanism",
-                    paragraphs=(
-                        "What is accounted, from the outside in; equal releases are merged.",
-                    ),
-                    tree=branches(self.plan),
-                ),
+                ReportSection(title="Mechanism", paragraphs=(accounted,), tree=branches(self.plan)),
                 _assumptions(self),
-                ReportSection(
-                    title="What is not covered", items=uncovered(self.answer, self.about)
-                ),
+                ReportSection(title="What is not covered", items=missing),
                 _sources(self),
                 _reproduce(self),
                 *self.appendix,
             ),
-            cites=tuple(work.key for work in works(self.sources[: len(self.answer.basis)])),
+            cites=tuple(work.key for work in works(self.sources[: len(answer.basis)])),
             works=tuple((work.key, work.line()) for work in works(self.sources)),
         )
 
@@ -323,33 +313,29 @@ def version() -> str:
     return metadata.version("dpacct")
 
 
+_STATED = {
+    "Tuning": "Runs that chose hyperparameters on the same data compose with this one, also those that"
+    " were thrown away.",
+    "Preprocessing": "Whatever was computed from the data before the plan is not counted.",
+    "Released in the clear": "Metrics, sample sizes and other statistics of the data have no guarantee.",
+}
+"""Warnings where the plan has no words of its own."""
+_NEVER = (
+    "Other releases: whatever else was or will be released about the same data composes with this plan.",
+    "Inference: what is true of the population can be learnt, also about someone who took no part.",
+    "Side channels: running times, memory, network traffic and failures are not part of the output.",
+)
+
+
 def uncovered(answer: Answer, about: About) -> tuple[str, ...]:
     """List what the guarantee does not cover, one sentence each; the plan's own words come first."""
-    stated = (
-        (
-            *("Tuning", about.tuning),
-            "Runs that chose hyperparameters on the same data compose with this one, also those that"
-            " were thrown away.",
-        ),
-        (
-            *("Preprocessing", about.preprocessing),
-            "Whatever was computed from the data before the plan is not counted.",
-        ),
-        (
-            *("Released in the clear", about.unprotected),
-            "Metrics, sample sizes and other statistics of the data have no guarantee.",
-        ),
-    )
+    said = (about.tuning, about.preprocessing, about.unprotected)
+    stated = zip(_STATED.items(), said, strict=True)
     return (
-        *(f"{name}: {text or f'not stated. {warning}'}" for name, text, warning in stated),
+        *(f"{name}: {text or f'not stated. {warning}'}" for (name, warning), text in stated),
         f"Groups: several {answer.unit}s together are protected less; k of them may see up to k times"
         " the epsilon, and a larger delta.",
-        "Other releases: whatever else was or will be released about the same data composes with"
-        " this plan.",
-        "Inference: what is true of the population can be learnt, also about someone who took no"
-        " part.",
-        "Side channels: running times, memory, network traffic and failures are not part of the"
-        " output.",
+        *_NEVER,
     )
 
 
@@ -367,19 +353,15 @@ def _numbers(report: Report) -> ReportSection:
     rows += [_row(name, risk, "attack success", SHORT) for name, risk in report.risks]
     first = len(rows)
     for other in report.others:
-        role = "another bound"
-        if not is_bound(other):
-            why = "no upper end is known"
-            if other.strength is Strength.PUBLISHED:
-                why = "as a paper prints it, not verified"
-            elif other.is_estimate:
-                why = "an estimate, which may lie below the truth"
-            role = f"not a guarantee: {why}"
+        why = "no upper end is known"
+        if other.strength is Strength.PUBLISHED:
+            why = "as a paper prints it, not verified"
+        elif other.is_estimate:
+            why = "an estimate, which may lie below the truth"
+        role = "another bound" if is_bound(other) else f"not a guarantee: {why}"
         rows.append(_row("epsilon", other, role))
-    paragraphs = [
-        f"Adjacency {answer.adjacency}, unit {answer.unit}."
-        + (f" One {answer.unit} is {report.about.unit}." if report.about.unit else ""),
-    ]
+    unit = f" One {answer.unit} is {report.about.unit}." if report.about.unit else ""
+    paragraphs = [f"Adjacency {answer.adjacency}, unit {answer.unit}.{unit}"]
     if not report.risks:
         paragraphs.append(
             "Attack success is left out: whole curves of this plan take long, or are not known."
@@ -432,24 +414,17 @@ def _pictures(report: Report) -> ReportSection:
 
 
 def _assumptions(report: Report) -> ReportSection:
-    rows = tuple(
-        (row.text, str(row.status), row.evidence, row.effect, row.key) for row in report.assumptions
+    rows = tuple((a.text, str(a.status), a.evidence, a.effect, a.key) for a in report.assumptions)
+    counts = Counter(row[1] for row in rows)
+    words = ("violated", "held", "declared", "unknown")
+    counted = ", ".join(f"{counts[word]} {word}" for word in words if counts[word])
+    meaning = (
+        f"The guarantee rests on {len(rows)} assumptions: {counted}. Held means checked, declared is"
+        " the word of whoever wrote the plan, unknown: nobody has said."
     )
-    statuses = [row[1] for row in rows]
-    counted = [
-        f"{statuses.count(word)} {word}"
-        for word in ("violated", "held", "declared", "unknown")
-        if word in statuses
-    ]
+    head = ("assumption", "status", "evidence", "if it is false", "name")
     return ReportSection(
-        title="Assumptions",
-        paragraphs=(
-            f"The guarantee rests on {len(rows)} assumptions: {', '.join(counted)}. Held means"
-            " checked, declared is the word of whoever wrote the plan, unknown: nobody has said.",
-        ),
-        head=("assumption", "status", "evidence", "if it is false", "name"),
-        rows=rows,
-        marks=("status",),
+        title="Assumptions", paragraphs=(meaning,), head=head, rows=rows, marks=("status",)
     )
 
 
@@ -465,12 +440,8 @@ def _sources(report: Report) -> ReportSection:
 
 
 def _reproduce(report: Report) -> ReportSection:
-    used = versions(report.answer)
-    listed = ", ".join(f"{name} {version}" for name, version in used.items())
-    lines = [f"versions: {listed}"]
-    mark = fingerprint(report.plan)
-    if mark:
-        lines.append(f"plan's SHA-256: {mark}")
-    if report.command:
-        lines.append(f"$ {report.command}")
+    used, mark = versions(report.answer), fingerprint(report.plan)
+    lines = ["versions: " + ", ".join(f"{name} {version}" for name, version in used.items())]
+    lines += [f"plan's SHA-256: {mark}"] if mark else []
+    lines += [f"$ {report.command}"] if report.command else []
     return ReportSection(title="How to reproduce this", code="\n".join(lines))
