@@ -3,7 +3,7 @@
 import gc
 import os
 import sys
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -46,12 +46,14 @@ os.fsync = lambda handle: None
 INNER = 2
 """Cases of each test function in the inner loop."""
 DEAR = Path(__file__).with_name("dear.txt")
-"""Test functions of which these cases take .8 s of CPU or more together."""
+"""Test functions that take .8 s of CPU or more, with how many cases fit into 2 s (tests/structure/dear.py)."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     about = f"the inner loop: {INNER} cases of each test, without those of tests/dear.txt"
     parser.addoption("--inner", action="store_true", help=about)
+    about = "every case of every test: each night, and before a release"
+    parser.addoption("--whole", action="store_true", help=about)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -64,18 +66,32 @@ def pytest_collection() -> Generator[None, object, object]:
     return collected
 
 
+def dear() -> dict[str, int]:
+    """The functions of tests/dear.txt, with the cases that the ordinary run has of each; 0 is all of them."""
+    lines = (line.split() for line in DEAR.read_text(encoding="utf-8").splitlines())
+    return {name: int(kept[0]) if kept else 0 for name, *kept in lines}
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--inner`, under two minutes on two cores; all of it is `-n 2`, searches are `-m search`."""
-    if not config.getoption("--inner"):
+    """The ordinary run has up to two seconds of each test, spread over its cases; `--inner` has less.
+
+    All of them is `-n 2 --whole`, searches are `-m search`. What is asked for by its case is run.
+    """
+    if config.getoption("--whole") or any("[" in word for word in config.args):
         return
-    seen = Counter(DEAR.read_text(encoding="utf-8").split() * INNER)
-    kept, left_out = [], []
+    named, inner, cases = dear(), config.getoption("--inner"), defaultdict(list)
     for item in items:
-        function = item.nodeid.partition("[")[0]
-        (kept if seen[function] < INNER else left_out).append(item)
-        seen[function] += 1
-    items[:] = kept
+        cases[item.nodeid.partition("[")[0]].append(item)
+    chosen: set[pytest.Item] = set()
+    for function, every in cases.items():
+        most = (
+            (0 if function in named else INNER) if inner else named.get(function, 0) or len(every)
+        )
+        stride = max(1, -(-len(every) // most)) if most else len(every) + 1
+        chosen.update(every[:most] if inner else every[::stride])
+    left_out = [item for item in items if item not in chosen]
+    items[:] = [item for item in items if item in chosen]
     config.hook.pytest_deselected(items=left_out)
 
 
