@@ -46,7 +46,7 @@ os.fsync = lambda handle: None
 INNER = 2
 """Cases of each test function in the inner loop."""
 DEAR = Path(__file__).with_name("dear.txt")
-"""Test functions that take .8 s of CPU or more, with how many cases fit into 2 s (tests/structure/dear.py)."""
+"""Test functions of .8 s of CPU or more, with how many cases fit into 2 s (tests/structure/dear.py)."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
