@@ -16,7 +16,7 @@ import pytest
 
 import dpacct as dp
 from dpacct.cli.main import COMMANDS
-from dpacct.federated import UDPFL, Client, DPFed, DPFedAvg, DPFedLS, DPFedSAM, PriFedSync
+from dpacct.federated import DPFed, DPFedAvg, DPFedLS, DPFedSAM, PriFedSync
 from tests.cli.runner import run
 
 SEED = 16
@@ -252,24 +252,6 @@ def test_federated(algorithm: str) -> None:
 
 
 LEAD = ("plan", "alternatives", "assumptions", "assumption_ids", "basis", "basis_ids")
-
-
-def test_clients_with_budgets() -> None:
-    Path("plan.toml").write_text(
-        'algorithm = "udp-fl"\nrounds = 9\ndelta = 1e-5\n'
-        '[[client]]\nname = "a"\nepsilon = 1\nsample_rate = 0.05\n'
-        '[[client]]\nname = "b"\nmechanism = "laplace"\nb = 60\n'
-    )
-    document = ask("federated plan.toml")
-    clients = [
-        Client(name="a", epsilon=1, sample_rate="0.05", delta="1e-5"),
-        Client(name="b", mechanism="laplace", noise=60, delta="1e-5"),
-    ]
-    for shown, client in zip(
-        document["clients"], UDPFL(clients=clients, rounds=9).harmonized(), strict=True
-    ):
-        assert shown["rounds"] == client.rounds and shown["paper_noise"] == client.paper_noise
-        same(shown["epsilon"], client.epsilon)
 
 
 def test_pate() -> None:

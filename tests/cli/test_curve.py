@@ -28,19 +28,6 @@ def test_profile() -> None:
     assert line(f"curve {PLAN} --json").json["columns"] == table
 
 
-def test_tradeoff() -> None:
-    table = columns(line(f"curve {PLAN} --kind tradeoff --points 21").stdout)
-    alpha, beta = np.array(table["alpha"]), np.array(table["beta"])
-    assert alpha[0] == 0 and alpha[-1] == 1 and len(alpha) == 21
-    assert np.all(np.diff(beta) <= 0) and np.all((beta >= 0) & (beta <= 1 - alpha + 1e-12))
-
-
-def test_rdp() -> None:
-    table = columns(line(f"curve {PLAN} --kind rdp --from 2 --to 32 --points 5").stdout)
-    assert table["order"] == pytest.approx([2, 4, 8, 16, 32])
-    assert np.all(np.diff(table["epsilon"]) > 0)
-
-
 @pytest.mark.parametrize("kind", ["profile", "tradeoff", "rdp"])
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf", ".csv", ".json"])
 def test_files(tmp_path: Path, kind: str, suffix: str) -> None:

@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 
 from dpacct import from_dict
-from dpacct.errors import DpacctError
 from dpacct.vocabulary import Adjacency, Side, Strength, Unit
 from tests.cli.runner import line, run
-from tests.test_errors import CODES
 
 Number = (int, float)
 ANSWER: dict[str, Any] = {
@@ -119,22 +117,3 @@ def test_an_internal_error_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (entry["code"], entry["kind"], entry["argument"]) == (1, "internal", None)
     monkeypatch.setenv("DPACCT_DEBUG", "1")
     assert "Traceback" in line("eps --sigma 1 --delta 1e-5").stderr
-
-
-def test_every_error_of_the_library_has_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpacct.cli.command import CommandLine
-
-    for kind, code in CODES.items():
-
-        def fail(*_: object, kind: type[DpacctError] = kind) -> None:
-            raise kind("it is so", argument="delta")
-
-        monkeypatch.setattr(CommandLine, "stated", fail)
-        failed = line("eps --sigma 1 --delta 1e-5 --json")
-        assert failed.code == code
-        assert failed.json["error"] == {
-            "code": code,
-            "kind": kind.kind,
-            "message": "it is so.",
-            "argument": "--delta",
-        }

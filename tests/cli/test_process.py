@@ -90,12 +90,3 @@ def test_a_full_disk_is_one_sentence(words: list[str]) -> None:
     assert done.returncode == 2 and len(lines) == 1
     wrong = "has no option" if words[-1] == "--x" else "cannot write to standard output: No space"
     assert wrong in lines[0]
-
-
-@pytest.mark.parametrize("command", ["report -", "compose -", "pate - --sigma 1 --delta 1e-5"])
-def test_a_closed_standard_input_is_a_sentence(command: str) -> None:
-    words = [sys.executable, "-m", "dpacct", *command.split()]
-    done = subprocess.run(
-        ["sh", "-c", 'exec "$@" <&-', "sh", *words], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2 and "standard input: it is closed" in done.stderr
