@@ -82,7 +82,8 @@ class Parameter(Generic[T]):
 
     if TYPE_CHECKING:  # what a constructor accepts; at run time it would slow down every reading
 
-        def __set__(self, record: Any, value: Number | None) -> None: ...
+        def __set__(self, record: Any, value: Number | None) -> None:
+            raise AttributeError(self.name)
 
 
 class _Signature:
