@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 
 import numpy as np
 
@@ -29,11 +29,10 @@ def _lam(alpha: float, gamma: float, shape: Callable[[float], float]) -> float:
 @oracle("optimal_nu", draws=6, within=1e-4)
 def least_at_renyi(alpha: float, gamma: float) -> float:
     """The least E|X| over a grid of nu, each at the lam that makes it (alpha, gamma)-RDP."""
-
-    def amplitude(nu: float) -> float:
-        return truths.staircase_moment(_lam(alpha, gamma, lambda _: nu), nu, 1)
-
-    return min(map(amplitude, (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)))
+    shapes = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
+    return min(
+        truths.staircase_moment(_lam(alpha, gamma, lambda _, nu=nu: nu), nu, 1) for nu in shapes
+    )
 
 
 @oracle("variance_gap")
@@ -60,9 +59,11 @@ def gaussian_divergence(alpha: float, sigma: float) -> Ends | None:
     return value and truths.around(value)
 
 
-@lru_cache(maxsize=64)
-def _pieces(lam: float, nu: float, shift: float) -> tuple[Floats, Floats, Floats]:
-    """(length, log density at x and at x - shift, less that at 0) of pieces on which they are constant."""
+def divergence_staircase(alpha: float, lam: float, nu: float, shift: float) -> float:
+    """D_alpha of the mechanism from itself shifted; both directions are the same, by symmetry.
+
+    Summed over the pieces on which both densities are constant.
+    """
     steps = math.ceil(42.0 / lam) + 2
     if steps > 20_000:
         raise ArithmeticError("too many steps")
@@ -72,25 +73,18 @@ def _pieces(lam: float, nu: float, shift: float) -> tuple[Floats, Floats, Floats
     middle = 0.5 * (jumps[1:] + jumps[:-1])
 
     def level(x: Floats) -> Floats:
+        """The log density, less that at 0."""
         below = np.floor(np.abs(x))
         return np.asarray(-lam * (below + (np.abs(x) - below >= nu)))
 
-    return np.diff(jumps), level(middle), level(middle - shift)
-
-
-def divergence_staircase(alpha: float, lam: float, nu: float, shift: float) -> float:
-    """D_alpha of the mechanism from itself shifted; both directions are the same, by symmetry."""
-    length, base, moved = _pieces(lam, nu, shift)
-    weight = length * np.exp(base)
+    base = level(middle)
+    weight = np.diff(jumps) * np.exp(base)
     # P and Q exchange their roles under reflection, so the mean under P of e^{(alpha-1) L} decides;
     # divided by the mass, so that neither small losses nor orders near 1 lose their digits
-    loss, s = base - moved, alpha - 1.0
-    if s * lam < 600.0:
-        mean = float(weight @ np.expm1(s * loss)) / float(np.sum(weight))
-        return max(0.0, math.log1p(mean) / s)
-    top = s * float(np.max(loss))
-    mean = float(weight @ np.exp(s * loss - top)) / float(np.sum(weight))
-    return (top + math.log(mean)) / s
+    powers = (alpha - 1.0) * (base - level(middle - shift))
+    top = max(0.0, float(np.max(powers)) - 600.0)
+    mean = float(weight @ (np.exp(powers - top) if top else np.expm1(powers))) / weight.sum()
+    return max(0.0, top + float(np.log(mean) if top else np.log1p(mean))) / (alpha - 1.0)
 
 
 @oracle("theorem1", "theorem2_log", "theorem2_corrected", draws=800, within=1e-6)
