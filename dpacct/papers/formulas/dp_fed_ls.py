@@ -194,10 +194,12 @@ def poisson_noise(nu: float, tau: float, clip: float, steps: int, delta: float) 
     return float(plan.epsilon(delta=delta, method="dp_fed_ls.theorem2"))
 
 
-def uniform_truth(multiplier: float, tau: float, steps: int, delta: float) -> Ends:
-    """Both ends of the exact epsilon on samples of a fixed size."""
+def uniform_truth(
+    multiplier: float, tau: float, steps: int, delta: float, method: str = "exact"
+) -> Ends:
+    """Both ends of the exact epsilon on samples of a fixed size, as wide as the theory is."""
     plan = _run(dp.WithoutReplacement, tau, multiplier, steps)
-    return ends(plan.epsilon(delta=delta, method="exact"))
+    return ends(plan.epsilon(delta=delta, method=method))
 
 
 def poisson_truth(multiplier: float, tau: float, steps: int, delta: float) -> Ends:
@@ -206,8 +208,8 @@ def poisson_truth(multiplier: float, tau: float, steps: int, delta: float) -> En
 
 
 def uniform_noise_truth(nu: float, clip: float, **run: Any) -> Ends:
-    """Return `uniform_truth` of noise in units of the clip."""
-    return uniform_truth(nu / clip, **run)
+    """Return `uniform_truth` of noise in units of the clip; few steps are bracketed, so to 1e-3."""
+    return uniform_truth(nu / clip, **run, method="bracket@1e-3")
 
 
 def poisson_noise_truth(nu: float, clip: float, **run: Any) -> Ends:

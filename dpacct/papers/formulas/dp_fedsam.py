@@ -213,6 +213,7 @@ def eq24_topk(d: int, k: int) -> float:
 _SETTING = (0.1, 0.95)  # Section 6.1: q and sigma; M = 500 clients and delta = 1/M
 
 
+@cache
 def _epsilon(rounds: int) -> float:
     return theorem2_corrected(*_SETTING, rounds, 1.0 / 500)
 
