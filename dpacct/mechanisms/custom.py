@@ -344,16 +344,10 @@ class CustomDensities(Custom, kind="custom-densities", given_by="densities"):
         ends = [float(x) for x in numbers if x is not None]
         if len(ends) < 2 or len(ends) < len(numbers) or any(b <= a for a, b in pairwise(ends)):
             message = (
-                "breaks must be two or more increasing numbers, from where both densities begin "
+                "breaks must be two or more increasing numbers, from where both densities begin"
             )
-            raise InvalidArgument(
-                f"{message}to where both end, got {shown(breaks)}", argument="breaks"
-            )
-        told_so: object = symmetric
-        if not isinstance(told_so, bool):
-            message = f"symmetric must be True or False, got {shown(symmetric)}"
-            raise InvalidArgument(message, argument="symmetric")
-        self._keep(p=densities[0], q=densities[1], breaks=tuple(ends), symmetric=symmetric)
+            raise InvalidArgument(f"{message} to their end, got {shown(breaks)}", argument="breaks")
+        self._keep(p=densities[0], q=densities[1], breaks=tuple(ends), symmetric=bool(symmetric))
         self._check()
 
     def _check(self) -> None:
@@ -371,28 +365,22 @@ class CustomDensities(Custom, kind="custom-densities", given_by="densities"):
             rests = np.maximum(p - 2.0 * q, 0), np.maximum(q - 2.0 * p, 0)
             for i, part in enumerate((p, q, *rests, np.minimum(p, q))):
                 totals[i] += float((part * half) @ weights @ np.ones(half.size))
+        message = ""
+        if totals[4] > 1.0 - 1e-12:
+            message = "densities must differ, got two that are the same: nothing would be released"
+        if totals[4] <= 0.0:
+            message = "densities must overlap: every outcome would tell the two apart"
         for name, total in (("p", totals[0]), ("q", totals[1])):
             if not abs(total - 1.0) < _TOTAL:
                 message = (
                     f"{name} of the densities must integrate to 1 within {_TOTAL:g} between the "
                 )
-                message += "breaks, which name every kink and leave nothing out"
-                raise InvalidArgument(f"{message}, got {float(total)!r}", argument="densities")
-        if totals[4] > 1.0 - 1e-12:
-            message = "densities must differ, got two that are the same: nothing would be released"
-            raise InvalidArgument(message, argument="densities")
-        if totals[4] <= 0.0:
-            message = (
-                "densities must overlap, got none at all: every outcome would tell the two apart"
-            )
+                message += f"breaks, which name every kink and leave nothing out, got {total:.12g}"
+        if message:
             raise InvalidArgument(message, argument="densities")
         if self.symmetric and not math.isclose(totals[2], totals[3], rel_tol=1e-3, abs_tol=1e-4):
-            message = (
-                "symmetric must be False for densities whose two directions differ, and they do: "
-            )
-            message += (
-                f"delta({math.log(2):.3f}) is {totals[2]:.6g} one way and {totals[3]:.6g} the other"
-            )
+            message = "symmetric must be False for densities whose two directions differ: delta(log 2) is "
+            message += f"{totals[2]:.6g} one way and {totals[3]:.6g} the other"
             raise InvalidArgument(message, argument="symmetric")
 
     def pair(self, adjacency: Adjacency) -> Pair:

@@ -52,7 +52,7 @@ from dpacct.pld.loss import gaussian
 from dpacct.pld.nested import merged
 from dpacct.pld.pair import PairMoments
 from dpacct.pld.pieces import Sources
-from dpacct.pld.roots import decreasing, halved, minimum
+from dpacct.pld.roots import first_miss, halved, minimum
 from dpacct.pld.stable import TooFine, quiet
 from dpacct.vocabulary import Adjacency, Side, Strength
 
@@ -363,57 +363,25 @@ class CentralLimit(Route):
 
 
 class BalleWang(Route):
-    """delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu)."""
+    """delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu) (Balle, Wang 2018, Theorem 8)."""
 
     name = "balle_wang.theorem8"
 
     def answer(self, plan: Composition, question: RouteQuestion) -> Finding:
-        """Answer by the formula for this question."""
-        return question.pick(self.epsilon, self.log_delta)(plan, question.at)
-
-    def _mu(self, plan: Composition) -> float:
+        """Answer by the formula, where it does not cancel to nothing."""
         mu = plan.gaussian_mu
         if mu is None:
             message = f"method {self.name!r} applies to plans of plain Gaussian releases only"
             raise Unsupported(message, argument="method")
-        return mu
-
-    def _grade(self, error: float) -> Strength:
-        return Strength.CONVERGED if error <= 1e-9 else Strength.BOUND
-
-    def epsilon(self, plan: Composition, log_delta: float) -> Finding:
-        """The root of the closed form."""
-        mu = self._mu(plan)
-
-        def read(e: float) -> tuple[float, float]:
-            value, error = gaussian_log_delta(mu, e)
-            if not error < 0.1:
-                message = f"method {self.name!r} cancels to nothing at mu = {mu:.3g} and this delta"
-                raise Unsupported(message, argument="method")
-            return value, error
-
-        if read(0.0)[0] <= log_delta:
-            return Finding(0.0, 0.0, 0.0, Strength.CONVERGED, (CLOSED_FORM,))
-        value = decreasing(lambda e: (read(e)[0], math.nan), log_delta, 0.0)
-        shift = max(1e-6 * value, 1e-12)
-        (at, error), (beyond, _) = read(value), read(value + shift)
-        margin = error * shift / (at - beyond) + 1e-14 * value
-        return Finding(
-            value,
-            value - margin,
-            value + margin,
-            self._grade(margin / value),
-            (CLOSED_FORM,),
-        )
-
-    def log_delta(self, plan: Composition, epsilon: float) -> Finding:
-        """The closed form of Balle and Wang (2018), Theorem 8."""
-        value, error = gaussian_log_delta(self._mu(plan), epsilon)
-        if not error < 0.1:
-            message = f"method {self.name!r} cancels to nothing at epsilon = {epsilon:.6g}"
+        if question.of_epsilon:
+            solved = contour.gaussian_epsilon(mu, question.at)
+        else:
+            solved = Interval.of_log(*gaussian_log_delta(mu, question.at))
+        if solved is None or not solved.resolved:
+            message = f"method {self.name!r} cancels to nothing at mu = {mu:.3g} and this question"
             raise Unsupported(message, argument="method")
-        ends = value + math.log1p(-error), value + math.log1p(error)
-        return Finding(value, *ends, self._grade(error), (CLOSED_FORM,))
+        ends = solved.value, solved.lower, solved.upper
+        return Finding(*ends, Strength.CONVERGED, (CLOSED_FORM,))
 
 
 @dataclass(frozen=True)
@@ -455,12 +423,10 @@ class ClosedGuarantee(Route):
 
         if enough(least):
             return self._finding(least)
-        high = 2.0 * least
-        while not enough(high):
-            high *= 2.0
-            if high > 1e9:
-                raise Unsupported(f"{self.name} gives no epsilon for this plan", argument="method")
-        return self._finding(halved(enough, high, 0.5 * high, _HALVED)[0])
+        low, high = first_miss(lambda epsilon: not enough(epsilon), least, most=1e9)
+        if high == math.inf:
+            raise Unsupported(f"{self.name} gives no epsilon for this plan", argument="method")
+        return self._finding(halved(enough, high, low, _HALVED)[0])
 
     def log_delta(self, plan: Composition, epsilon: float) -> Finding:
         """The smallest delta for which the plan's noise is enough; log 1 where there is none."""
@@ -474,10 +440,7 @@ class ClosedGuarantee(Route):
 
         if not epsilon > 0.0 or not enough(1e-9):
             return self._finding(0.0)
-        high = 1.0
-        while enough(high):
-            high *= 2.0
-        return self._finding(-halved(enough, 0.5 * high if high > 1.0 else 1e-9, high, _HALVED)[0])
+        return self._finding(-halved(enough, *first_miss(enough, 1e-9), _HALVED)[0])
 
     def _facts(self, plan: Composition) -> tuple[float, int, float]:
         """Rate, number of steps and sigma; raises `Unsupported` for any other kind of plan."""

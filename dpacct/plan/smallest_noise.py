@@ -7,7 +7,6 @@ x = c tau^2 T alpha/(lam eps), with c = 3.5 from Lemma 2 or 2 from Lemma 3.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from dpacct.errors import OutsideDomain
@@ -15,8 +14,7 @@ from dpacct.pld.roots import halved
 
 # lambda is scanned on a logarithmic scale, then narrowed; below this share of its best value the
 # noise is astronomical.
-_SCAN, _SHARE, _NARROW = 60, 1e-9, 44
-_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+_SCAN, _SHARE = 60, 1e-9
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,9 @@ class Guarantee:
 
         scan = [top * _SHARE ** (1.0 - k / _SCAN) for k in range(_SCAN + 1)]
         best = max(range(_SCAN + 1), key=lambda k: room(scan[k]))
-        inside = _highest(room, scan[max(0, best - 1)], scan[min(_SCAN, best + 1)])
+        # room has one peak: where it no longer rises, by a central difference
+        beside = scan[max(0, best - 1)], scan[min(_SCAN, best + 1)]
+        inside = halved(lambda lam: room(lam * (1 + 1e-6)) > room(lam * (1 - 1e-6)), *beside)[0]
         if room(inside) < 0.0:
             return None
         lam = top if room(top) >= 0.0 else halved(lambda lam: room(lam) >= 0.0, inside, top)[0]
@@ -97,35 +97,11 @@ class Guarantee:
         def feasible(epsilon: float) -> bool:
             return self.smallest(epsilon, log_inverse, tau, steps) is not None
 
-        high = 1.0
-        while not feasible(high):
-            high *= 2.0
-            if high > 1e12:
-                message = f"tau must leave an order above 1 at some epsilon, got {tau:.6g}"
-                raise OutsideDomain(message, argument="tau")
-        low = 0.5 * high
-        while feasible(low):
-            low, high = 0.5 * low, low
-        return halved(feasible, high, low)[0]
-
-
-def _highest(height: Callable[[float], float], low: float, high: float) -> float:
-    """Locate the maximum of a function with one peak by golden section.
-
-    Written out, since importing scipy.optimize takes more time than the whole answer.
-    """
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    first, second = height(left), height(right)
-    for _ in range(_NARROW):
-        if first < second:
-            low, left, first = left, right, second
-            right = low + _GOLDEN * (high - low)
-            second = height(right)
-        else:
-            high, right, second = right, left, first
-            left = high - _GOLDEN * (high - low)
-            first = height(left)
-    return 0.5 * (low + high)
+        high = next((2.0**k for k in range(-40, 41) if feasible(2.0**k)), None)
+        if high is None:
+            message = f"tau must leave an order above 1 at some epsilon, got {tau:.6g}"
+            raise OutsideDomain(message, argument="tau")
+        return halved(feasible, high, 0.5 * high)[0]
 
 
 UNIFORM = Guarantee(constant=3.5, least=0.67)

@@ -473,7 +473,7 @@ def epsilon(parts: Iterable[Part], log_target: float) -> Interval:
     try:
         if law is not None:
             return _one_step_epsilon(law, log_target)
-        closed = _of_gaussian(mu, log_target) if mu is not None and len(laws) == 1 else None
+        closed = gaussian_epsilon(mu, log_target) if mu is not None and len(laws) == 1 else None
         return closed or _on_lines(laws, log_target)
     except _FAILED:
         return _UNRESOLVED
@@ -491,26 +491,19 @@ def _off(error: float, slope: float) -> float:
     return -math.log1p(-share) if share < 1.0 else math.inf
 
 
-def _of_gaussian(mu: float, log_target: float) -> Interval | None:
+def gaussian_epsilon(mu: float, log_target: float) -> Interval | None:
     """Return epsilon by the closed form; None where that cancels."""
     least, error = gaussian_log_delta(mu, 0.0)
     if not least > log_target:
         return Interval.about(0.0, 0.0) if error < _CLOSED else None
-    # here delta is less: it is at most e^{-z^2/2}, and its log is concave, so that Newton comes from above
-    value = mu * (math.sqrt(-2.0 * log_target) + 0.5 * mu)
-    for _ in range(_MOST_STEPS):
-        log_value, error = gaussian_log_delta(mu, value)
-        if not error < _CLOSED:
-            return None
-        slope, gap = gaussian_slope(mu, value), log_target - log_value
-        if not slope < 0.0:
-            return None
-        value = max(0.0, value + gap / slope)
-        if abs(gap) <= 1e-9:
-            break
-    else:
-        return None
-    log_value, error = gaussian_log_delta(mu, value)
+
+    def read(eps: float) -> tuple[float, float]:
+        return gaussian_log_delta(mu, eps)[0], gaussian_slope(mu, eps)
+
+    # log delta is concave and at most -z^2/2 at epsilon = mu z + mu^2/2, so that the root is below
+    most = mu * (math.sqrt(-2.0 * log_target) + 0.5 * mu)
+    value = roots.decreasing(read, log_target, 0.0, most, last=1e-12)
+    (log_value, slope), error = read(value), gaussian_log_delta(mu, value)[1]
     off = _off(error + abs(log_target - log_value), slope) + 4e-16 * value
     return Interval.about(value, off) if off < _CLOSED * value else None
 

@@ -92,7 +92,7 @@ def test_json_round_trip_gives_the_same_answer(
 ) -> None:
     plan = data.draw(cell.plans())
     node = plan.node.under(plan.adjacency)
-    if isinstance(cell.kind.make, Brought) and cell.kind.make.form != "tables":
+    if isinstance(cell.kind.make, Brought) and cell.kind.make.form in ("rdp", "densities"):
         with pytest.raises(dp.Unsupported, match="made of a function cannot be saved"):
             node.to_json()
         return
@@ -117,8 +117,8 @@ def test_the_profile_is_delta(cell: Combination, data: st.DataObject, asked: lis
         answer = plan.delta(epsilon)
         lower, upper = ends(answer)
         assert lower * (1 - 1e-9) <= value, f"profile {value} below {answer} at {epsilon}"
-        # a lattice that serves many epsilons is as wide as three that are asked one by one
-        most = 1e-8 if converged(answer) else 3e-4
+        # a bracket that serves many epsilons is good to 2e-3 of delta
+        most = 1e-8 if converged(answer) else 2e-3
         # what is as good as nothing is bounded, and no more
         assert value <= upper * (1 + most) + 1e-20, f"profile {value} above {answer} at {epsilon}"
 

@@ -113,16 +113,6 @@ def through(alphas: Sequence[float], betas: Sequence[float]) -> Polygon:
     return Polygon(tuple(corners[: end + 1]))
 
 
-def _one_way(first: Floats, second: Floats, epsilons: Floats) -> Floats:
-    """sum (one - e^epsilon other)_+, exactly 0 from the largest loss on, where none is infinite."""
-    values = np.array([np.maximum(first - t * second, 0.0).sum() for t in np.exp(epsilons)])
-    held = first > 0.0
-    if (second[held] > 0.0).all():
-        top = float((np.log(first[held]) - np.log(second[held])).max())
-        values[epsilons >= top * (1.0 - 1e-15)] = 0.0
-    return values
-
-
 def of_tradeoff(polygon: Polygon) -> LossDistribution:
     """The symmetric pair of max(f, 1/f): a trade-off that holds for both orders of two neighbours.
 
@@ -133,8 +123,7 @@ def of_tradeoff(polygon: Polygon) -> LossDistribution:
     both = (p > 0.0) & (q > 0.0)
     losses = np.abs(np.log(q[both]) - np.log(p[both]))
     epsilons = np.unique(np.concatenate(([0.0], losses[losses < 690.0])))
-    ways = [_one_way(p, q, epsilons), _one_way(q, p, epsilons)]
-    deltas = np.clip(np.minimum(*ways), 0.0, 1.0)
+    deltas = np.clip(np.minimum(_falling(p, q, epsilons), _falling(q, p, epsilons)), 0.0, 1.0)
     return above_profile(epsilons.tolist(), deltas.tolist())
 
 
