@@ -129,7 +129,7 @@ class Direction:
 
     def log_delta_bound(self, epsilon: float) -> float:
         """A cheap upper bound of log delta, as smooth in the plan's parameters as delta."""
-        return self._mixed(contour.bound(self.parts, epsilon))
+        return self._mixed(min(0.0, contour.chernoff(self.parts, epsilon)))
 
     # -- epsilon ----------------------------------------------------------------------------
 

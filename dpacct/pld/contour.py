@@ -113,16 +113,6 @@ def surely_below(parts: list[Part], eps: float, log_delta: float) -> bool:
 
 
 @quiet()
-def bound(parts: Iterable[Part], eps: float) -> float:
-    """Chernoff's bound of log delta at about its saddle: as smooth in the laws as delta, and monotone."""
-    laws = merged(parts)
-    try:
-        return min(0.0, Saddle(laws, guess_for_epsilon(laws, eps)).bound(eps))
-    except _FAILED:
-        return min(0.0, chernoff(laws, eps))
-
-
-@quiet()
 def estimate(parts: Iterable[Part], eps: float, tilt: float = 0.0) -> tuple[float, float]:
     """The saddle-point estimate of log delta, and the saddle; nan where none is found."""
     laws = merged(parts)

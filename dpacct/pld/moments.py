@@ -143,10 +143,10 @@ def tilted(
 
 
 class Tilted:
-    """The nodes of a rule, tilted by e^{cL}."""
+    """A law by the nodes of a rule, tilted by e^{cL}; good up to a frequency."""
 
-    def __init__(self, c: float, nodes: Nodes) -> None:
-        self.c = c
+    def __init__(self, law: Summand, c: float, nodes: Nodes, frequency: float = 0.0) -> None:
+        self.law, self.c, self.frequency = law, c, frequency
         self.losses, self.log_w = nodes
 
     @cached_property
@@ -190,6 +190,33 @@ class Tilted:
         """log(M(c+z)/M(c)) - z m at z = 0, i step, 2 i step, .."""
         w, loss, _ = self.weights
         return even(w, loss, step, count)
+
+    @cached_property
+    def cumulants(self) -> Cumulants:
+        """log M, mean, variance and what lies next to the largest loss."""
+        c, loss, law = self.c, self.losses, self.law
+        y = c * loss
+        tilted = y + self.log_w
+        peak = float(np.maximum.reduce(tilted))
+        tilted -= peak
+        np.exp(tilted, out=tilted)
+        total = float(np.add.reduce(tilted))
+        log_moment = peak + math.log(total)
+        mean = float(tilted @ loss) / total
+        sure = c * (law.lost + law.infinite) < 1.0  # else their difference has no digits for this
+        if sure and abs(log_moment) < 0.5:
+            rise = _rise(y, self.log_w)
+            divergence = _divergence(loss, self.log_w)
+            excess = c * (law.lost - law.infinite + divergence) - law.infinite
+            excess += float(np.add.reduce(rise))
+            log_moment = math.log1p(excess)
+            rise += np.exp(self.log_w) * y
+            mean = (law.lost - law.infinite + divergence + float(rise @ loss)) / (1.0 + excess)
+        spread = loss - mean
+        tilted *= spread
+        tilted *= spread
+        variance, third = float(np.add.reduce(tilted)) / total, float(tilted @ spread) / total
+        return Cumulants(log_moment, mean, variance, third)
 
 
 def even(w: Array, loss: Array, step: float, count: int) -> Complexes:
@@ -237,49 +264,6 @@ def even(w: Array, loss: Array, step: float, count: int) -> Complexes:
     return log1p(table.ravel()[:count])
 
 
-class Fine(Tilted):
-    """M near one real tilt c, by a rule that is exact to rounding there."""
-
-    def __init__(self, law: Summand, c: float, frequency: float, nodes: Nodes) -> None:
-        super().__init__(c, nodes)
-        self.law, self.frequency = law, frequency
-
-    @cached_property
-    def cumulants(self) -> Cumulants:
-        """log M, mean, variance and what lies next to the largest loss."""
-        c, loss, law = self.c, self.losses, self.law
-        y = c * loss
-        tilted = y + self.log_w
-        peak = float(np.maximum.reduce(tilted))
-        tilted -= peak
-        np.exp(tilted, out=tilted)
-        total = float(np.add.reduce(tilted))
-        log_moment = peak + math.log(total)
-        mean = float(tilted @ loss) / total
-        sure = c * (law.lost + law.infinite) < 1.0  # else their difference has no digits for this
-        if sure and abs(log_moment) < 0.5:
-            w = np.exp(self.log_w)
-            if float(np.minimum.reduce(loss)) > -_LARGE and float(np.maximum.reduce(y)) < _LARGE:
-                both = np.empty((2, y.size))
-                both[0] = y
-                np.negative(loss, out=both[1])
-                rise, back = expm1_linear(both)
-                rise *= w
-                divergence = float(w @ back)
-            else:
-                rise, divergence = _rise(y, self.log_w), _divergence(loss, self.log_w)
-            excess = c * (law.lost - law.infinite + divergence) - law.infinite
-            excess += float(np.add.reduce(rise))
-            log_moment = math.log1p(excess)
-            rise += w * y
-            mean = (law.lost - law.infinite + divergence + float(rise @ loss)) / (1.0 + excess)
-        spread = loss - mean
-        tilted *= spread
-        tilted *= spread
-        variance, third = float(np.add.reduce(tilted)) / total, float(tilted @ spread) / total
-        return Cumulants(log_moment, mean, variance, third)
-
-
 def _comb(g: Complexes, d: Complexes, w: Complexes, count: int) -> tuple[Complexes, Complexes]:
     """G(ju) per node and sum w D(ju), j = 0, 1, .. below a power of 4, from those of u, 2u, 3u, 4u, 8u, .."""
     rows, sums = np.concatenate((_ZERO * g[:1, 0], g[:, 0])), np.concatenate((_ZERO, d[:, 0]))
@@ -321,7 +305,7 @@ class SummedMoments(Moments):
         self.law, self.low, self.high = law, low, high
         self.rules = [rule_for(branch, high) for branch in law.branches]
         self.atoms = _seen(law.losses, law.log_p, low, high)
-        self._last: Fine | None = None
+        self._last: Tilted | None = None
         self._wide: tuple[tuple[float, float], Nodes] | None = None
 
     @cached_property
@@ -390,11 +374,11 @@ class SummedMoments(Moments):
 
     def turned(self, c: float, t: Floats) -> Complexes:
         """Evaluate the coarse rule."""
-        return Tilted(c, self.coarse).turned(t)
+        return Tilted(self.law, c, self.coarse).turned(t)
 
     def jump(self, c: float) -> float:
         """Evaluate the coarse rule."""
-        w, loss, _ = Tilted(c, self.coarse).weights
+        w, loss, _ = Tilted(self.law, c, self.coarse).weights
         size = np.abs(loss)
         square = w * size * size
         total = float(square.sum())
@@ -421,13 +405,13 @@ class SummedMoments(Moments):
             logs[near] = np.log1p(excess)
         return np.asarray(logs)
 
-    def fine(self, c: float, frequency: float = 0.0) -> Fine:
+    def fine(self, c: float, frequency: float = 0.0) -> Tilted:
         """The law tilted by c, by a rule that is good up to this frequency."""
         last = self._last
         if last is None or last.c != c or last.frequency < frequency:
             tilts, scale = np.array([-1.0, 0.0, c]), max(1.0, c, frequency)
             nodes = self._gathered([r.nodes(tilts, frequency, scale) for r in self.rules])
-            last = self._last = Fine(self.law, c, frequency, nodes)
+            last = self._last = Tilted(self.law, c, nodes, frequency)
         return last
 
     def cumulants(self, c: float, frequency: float = 0.0) -> Cumulants:

@@ -108,18 +108,15 @@ class Saddle:
         self.start = c
 
     def _prepare(self, c: float) -> None:
+        """Make ready the moments about a tilt, as far up as rules go."""
         for reach in (4.0, 1.6):
             try:
-                self.moments = self.ready(0.25 * c, reach * c)
+                self.moments = [(prepare(law, 0.25 * c, reach * c), n) for law, n in self.parts]
                 self.middle, self.high = c, reach * c
                 return
             except TooFine:
                 if reach < 4.0:
                     raise
-
-    def ready(self, low: float, high: float) -> list[tuple[Moments, float]]:
-        """The moments at tilts between these, and how often each counts."""
-        return [(prepare(law, low, high), n) for law, n in self.parts]
 
     @cached_property
     def log_idle(self) -> float:
@@ -191,26 +188,31 @@ class Saddle:
 
     def _near(self, gap: Gap, c: float) -> tuple[float, float, tuple[float, float]]:
         """Return the tilt at which a similar question was answered, if that will do; else search."""
-        if self.warm:
-            total = self.rough(np.array([c]))
-            value, slope = (float(part[0]) for part in gap(total))
-            curvature = float(total.curvature[0])
-            if _is_near(5.0 * value, slope, c, curvature):
-                return c, curvature, (0.7 * c, 1.4 * c)
-        return self._search(gap, c)
+        if not self.warm:
+            return self._search(gap, c, None)
+        total = self.rough(np.array([c]))
+        value, slope = (float(part[0]) for part in gap(total))
+        curvature = float(total.curvature[0])
+        if _is_near(5.0 * value, slope, c, curvature):
+            return c, curvature, (0.7 * c, 1.4 * c)
+        return self._search(gap, c, c * _WARM)
 
     def _search(
-        self, gap: Gap, c: float, cs: Floats | None = None
+        self, gap: Gap, c: float, cs: Floats | None
     ) -> tuple[float, float, tuple[float, float]]:
         """Solve `gap` = 0, which rises with the tilt; return root, curvature, and the tilts beside it."""
-        if cs is None and self.warm:
-            cs = c * _WARM
         turns, rising = 0, True
         for _ in range(40):
             if turns > 3 or not 1e-140 < c < 1e140:
                 break
             if cs is None:
-                c = self._within_reach(c)
+                while c > 1.2 * self.middle:  # as far towards it as rules go
+                    try:
+                        self._prepare(c)
+                    except TooFine:
+                        if c < 1.3 * self.middle:
+                            raise
+                        c = math.sqrt(c * self.middle)
                 cs = c * _FAN
                 cs = cs[cs < 0.8 * self.high]
             total = self.rough(cs)
@@ -219,30 +221,19 @@ class Saddle:
                 up = not value[-1] >= 0.0
                 turns += up != rising
                 c, cs, rising = c * (3.0 if up else 0.05), None, up
-            else:
-                k = min(int((value <= 0.0).nonzero()[0][-1]), cs.size - 2)
-                (c0, c1), (f0, f1) = cs[k : k + 2].tolist(), value[k : k + 2].tolist()
-                wide, gain = math.log(c1 / c0), f1 - f0
-                u = -f0 / gain
-                first, last = slope[k : k + 2].tolist()
-                a, b = gain / (wide * first) - 1.0, 1.0 - gain / (wide * last)
-                # Hermite's cubic for log c as a function of the gap
-                if abs(a) < 1.0 and abs(b) < 1.0:
-                    u = min(max(u + u * (1.0 - u) * (a * (1.0 - u) + b * u), 0.0), 1.0)
-                curvature = float(total.curvature[k] ** (1.0 - u) * total.curvature[k + 1] ** u)
-                return c0 * math.exp(wide * u), curvature, (c0, c1)
+                continue
+            k = min(int((value <= 0.0).nonzero()[0][-1]), cs.size - 2)
+            (c0, c1), (f0, f1) = cs[k : k + 2].tolist(), value[k : k + 2].tolist()
+            wide, gain = math.log(c1 / c0), f1 - f0
+            u = -f0 / gain
+            first, last = slope[k : k + 2].tolist()
+            a, b = gain / (wide * first) - 1.0, 1.0 - gain / (wide * last)
+            # Hermite's cubic for log c as a function of the gap
+            if abs(a) < 1.0 and abs(b) < 1.0:
+                u = min(max(u + u * (1.0 - u) * (a * (1.0 - u) + b * u), 0.0), 1.0)
+            curvature = float(total.curvature[k] ** (1.0 - u) * total.curvature[k + 1] ** u)
+            return c0 * math.exp(wide * u), curvature, (c0, c1)
         raise TooFine  # as far as rules go there is no saddle, and no other tilt will do
-
-    def _within_reach(self, c: float) -> float:
-        """The tilt, or as far towards it as rules go; made ready for it."""
-        while c > 1.2 * self.middle:
-            try:
-                self._prepare(c)
-            except TooFine:
-                if c < 1.3 * self.middle:
-                    raise
-                c = math.sqrt(c * self.middle)
-        return c
 
     def settled(self, c: float) -> Totals[float]:
         """Cumulants to rounding, by a rule for the frequencies that the vertical through c will ask for."""
