@@ -169,8 +169,6 @@ def pairs_of_numbers(points: object, name: str) -> list[tuple[float, float]]:
 # --- finitely many outcomes, given by two lists of probabilities
 
 _MOST_PROVED = 2000
-_SUM = Fraction(1, 10**9)
-_LEAST = Fraction(1, 10**300)  # less is no double, or not all of its digits
 
 
 def _probabilities(name: str, table: object) -> tuple[Fraction, ...]:
@@ -184,12 +182,13 @@ def _probabilities(name: str, table: object) -> tuple[Fraction, ...]:
         if number is None or not 0 <= number <= 1:
             message = f"{name} of the tables must be probabilities in [0, 1], got {shown(entry)}"
             raise InvalidArgument(message, argument="tables")
-        if 0 < number < _LEAST:
+        # less is no double, or not all of its digits
+        if 0 < number < Fraction(1, 10**300):
             message = f"{name} of the tables must be probabilities of 0 or at least 1e-300, got "
             raise InvalidArgument(f"{message}{shown(entry)}", argument="tables")
     results = [number for number in numbers if number is not None]
     total = sum(results, Fraction(0))
-    if abs(total - 1) > _SUM:
+    if abs(total - 1) > Fraction(1, 10**9):
         message = f"{name} of the tables must sum to 1 within 1e-9, got a sum of {float(total)!r}"
         raise InvalidArgument(message, argument="tables")
     return tuple(results) if total == 1 else tuple(number / total for number in results)

@@ -38,7 +38,6 @@ from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
 
 _COUNT = Integer(0, 10**15)
 """The number of releases of a plan."""
-_MOST_REPEATS = 10**15
 # failures may exceed their part by the rounding of their sum, which the rest of delta pays for
 _ROUNDED = 1 + Fraction(1, 10**9)
 
@@ -281,7 +280,7 @@ class Filter(Displayed):
         def excess(times: int) -> float:
             return self.share(self.tally({node: times}, spent)) - 1.0
 
-        return int(roots.whole(excess, 1, _MOST_REPEATS)[0] or 0)
+        return int(roots.whole(excess, 1, (10**15))[0] or 0)
 
     def facts_shown(self) -> Facts:
         """The budget, and how much of it is used."""

@@ -47,17 +47,14 @@ def prepared(composition: Composition) -> ProofPlan:
     return ProofPlan(composition.node, composition.adjacency, composition.upper, composition.lower)
 
 
-_A_KIND = 6e-3
-"""Seconds that a proof takes for each kind of release: 40 sampled Gaussians take .28 s, measured."""
-
-
 def _check_promising(composition: Composition, effort: float) -> None:
     """Raise `NotCertified` where a proof that was not insisted on would be tried in vain."""
     from dpacct.proof.effort import FORCED
 
     if effort >= FORCED:
         return
-    if len(composition.releases) * _A_KIND > effort:
+    # Seconds that a proof takes for each kind of release: 40 sampled Gaussians take .28 s, measured.
+    if len(composition.releases) * 6e-3 > effort:
         message = f"a proof of so many kinds of releases would take more than about {effort:.2g} s"
         raise NotCertified(message)
     if composition.seldom_touched:

@@ -28,24 +28,19 @@ from dpacct.vocabulary import Adjacency
 
 # epsilons of a curve that are read by brackets; 130 are about as many as a trade-off curve has bends
 _MOST_READ = 130
-# relative rounding of the mass of open failures, and of what is added to it
-_MIXED = 4e-15
-
-# orders that are asked for one by one; more share their rules, those whose tilts differ by less than a factor
-_MANY = 64
-_ALIKE = 1.25
 
 
 def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
     """Positions of the orders, in groups whose tilts differ by less than a factor."""
     rank = np.argsort(orders)
-    level = np.floor(np.log(orders[rank] - 1.0) / math.log(_ALIKE))
+    level = np.floor(np.log(orders[rank] - 1.0) / math.log(1.25))
     yield from np.split(rank, np.flatnonzero(np.diff(level)) + 1)
 
 
 def _mixing(log_value: float) -> float:
     """The error of a log probability after adding or removing open failures, rounding included."""
-    return _MIXED + 4e-16 * abs(log_value) if math.isfinite(log_value) else 0.0
+    # relative rounding of the mass of open failures, and of what is added to it
+    return 4e-15 + 4e-16 * abs(log_value) if math.isfinite(log_value) else 0.0
 
 
 def expected_hits(parts: list[Part]) -> float:
@@ -359,7 +354,8 @@ class Composition:
     def renyi_at(self, orders: Floats) -> Floats:
         """`renyi` at each order; many of them share the rules by which moments are summed."""
         result = np.full(orders.shape, math.nan)
-        if orders.size > _MANY:
+        # so many orders share their rules, where their tilts differ by less than a factor of 1.25
+        if orders.size > 64:
             with np.errstate(all="ignore"):  # what is no number is asked for once more below
                 for group in _near_each_other(orders):
                     tilts = orders[group] - 1.0

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 LogProfile = Callable[[Floats], Floats]
 
-# log of a delta of which a profile takes Chernoff's bound: e^-600 is near the least double
-_FAINT = -600.0
 # s = order - 1 that moments are read at, a part in 200 apart: between two of them log delta is bound to be
 # (0.0025)^2/2 times its second derivative in log s, about 20 at the best order, above the least: 6e-5
 _TILTS = np.exp(0.005 * np.arange(-3684.0, 5526.0))
@@ -92,7 +90,8 @@ def profile(node: Node, epsilons: ArrayLike, *, adjacency: Adjacency | str | Non
     return np.reshape(deltas, array.shape)
 
 
-def log_profile(plan: Composition, epsilons: Floats, faint: float = _FAINT) -> Floats:
+# log of a delta of which a profile takes Chernoff's bound: e^-600 is near the least double
+def log_profile(plan: Composition, epsilons: Floats, faint: float = -600.0) -> Floats:
     """Log of an upper end of delta at each epsilon, by lines to rounding, by brackets to 2e-3 of delta.
 
     Of what is below `faint` a bound will do.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SIZE = Integer(1, 10**6)
 """Units in a group."""
 # epsilons at which a bound is read for a composition, the largest, and log delta that is as good as none
-_POINTS, _FARTHEST, _NOTHING = 150, 690.0, -80.0
+_POINTS, _FARTHEST = 150, 690.0
 
 
 class Profiled(Leaf):
@@ -70,7 +70,8 @@ def _bounded(release: Profiled, adjacency: Adjacency) -> Pairs:
     from dpacct.pld.loss import LossDistribution
 
     far = 1.0
-    while far < _FARTHEST and release.log_above(np.array([far]), adjacency)[0] > _NOTHING:
+    # e^-80 is as good as no delta
+    while far < _FARTHEST and release.log_above(np.array([far]), adjacency)[0] > -80.0:
         far = min(1.5 * far, _FARTHEST)
     even, fine = np.linspace(0.0, far, _POINTS), np.geomspace(1e-3 * far, far, _POINTS)
     epsilons = np.union1d(even, fine)

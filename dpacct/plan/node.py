@@ -31,7 +31,6 @@ Fields = dict[str, Any]
 READERS: dict[str, Callable[[Fields], Node]] = {}
 """Reads each kind of node from its fields, by its kind in JSON."""
 
-_MOST_RELEASES = int(STEPS.upper)
 MAX_DEPTH = 120
 """Deepest nesting of a plan: far beyond any real one, and shallow enough for Python's recursion."""
 _Word = TypeVar("_Word", Adjacency, Unit)
@@ -78,7 +77,7 @@ class Facts(NamedTuple):
     def checked(self) -> Facts:
         """The facts, if they are consistent."""
         agree("adjacency", self.declared, self.fixed)
-        if not 1 <= self.total <= _MOST_RELEASES:
+        if not 1 <= self.total <= int(STEPS.upper):
             STEPS.check("steps", self.total)
         if self.depth > MAX_DEPTH:
             message = f"a plan must be at most {MAX_DEPTH} levels deep, got {self.depth}"

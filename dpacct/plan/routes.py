@@ -63,16 +63,11 @@ _UNSPANNED = (
 )
 # relative error up to which an answer is called converged, and the bracket is not asked
 CONVERGED = 1e-9
-_LEAST_LOG = -708.0  # log of the smallest normal double
 # of the work of a question, what contours may take before a grid is asked
-_ON_CONTOURS = 0.7
-_MANY_KINDS = 1000
 WIDTH = bracket.WIDTH
 """Relative width of a bracket that is aimed at."""
 WIDTHS = Real("1e-9", "0.1", "both")
 """Those that may be asked for, as in method="bracket@1e-6"."""
-# of a logarithm: what it is rounded by
-_UNIT = 2.0**-52
 # of published guarantees
 _HALVED = 1e-12
 
@@ -302,7 +297,8 @@ class Exact(Route):
             if best is not None and way.surely_below(*question.point(best.lower)):
                 return None
             result = question.pick(way.epsilon, way.log_delta)(question.at)
-            if not question.of_epsilon and result.upper < _LEAST_LOG:
+            # log of the smallest normal double
+            if not question.of_epsilon and result.upper < -708.0:
                 return result  # nothing is left that a double could hold
             if not (result.resolved and _error(result, question.of_epsilon) <= CONVERGED):
                 raise TooFine
@@ -310,8 +306,9 @@ class Exact(Route):
 
         try:
             # a bracket of very many kinds takes longer than their line
-            many = len(plan.upper[0].sources) > _MANY_KINDS
-            with metered((MOST_WORK if many else _ON_CONTOURS * WORK) - spent()):
+            many = len(plan.upper[0].sources) > 1000
+            # else three tenths of the work are left for brackets
+            with metered((MOST_WORK if many else 0.7 * WORK) - spent()):
                 upper = _worst(plan.upper, ask)
                 lower = upper if plan.lower is None else _worst(plan.lower, ask)
         except (TooFine, Overspent):
@@ -585,7 +582,7 @@ def _power(log_value: float | None, *, up: bool = False, down: bool = False) -> 
     if log_value is None:
         return None
     # the logarithm is a float itself, and half a unit of its last place is more than one of the value's
-    margin = _UNIT * abs(log_value) if math.isfinite(log_value) else 0.0
+    margin = (2.0**-52) * abs(log_value) if math.isfinite(log_value) else 0.0
     if up:
         return min(1.0, math.nextafter(math.exp(log_value + margin), 1.0))
     if down:

@@ -29,16 +29,9 @@ from dpacct.pld.stable import TooFine
 from dpacct.vocabulary import Adjacency, Side, Strength
 
 # relative widths that the normal law and estimates leave, and the farthest that secants go from these
-_NEAR, _CLOSE, _FAR = 0.3, 0.01, 0.3
-# relative width of a parameter that is found by brackets
-_BRACKET = 2e-5
-# relative distance of delta's ends up to which they count as one number: a converged answer's
-_SHARP = 2e-9
+_CLOSE = 0.01
 # what says that a value lies outside of what the mechanisms of a plan are defined for, and values tried then
 _OUTSIDE, _TRIED = (InvalidArgument, OutsideDomain, TooFine), 64
-# nats below the target at which a bound of delta is all that the search asks for
-_BY_FAR = 30.0
-_SETTLES = 8  # moves of a bracketed boundary, of which one or two are enough
 
 
 def score(log_delta: float) -> float:
@@ -56,7 +49,8 @@ def _noisy(answer: Answer) -> bool:
     if answer.strength in (Strength.PROVED, Strength.CONVERGED):
         return False
     lower, upper = answer.lower or 0.0, 1.0 if answer.upper is None else answer.upper
-    return upper - lower > _SHARP * upper
+    # relative distance of delta's ends up to which they count as one number: a converged answer's
+    return upper - lower > 2e-9 * upper
 
 
 class Boundary(NamedTuple):
@@ -169,7 +163,8 @@ class Search:
         if answer.side is not Side.TWO_SIDED or not _noisy(answer):
             return safe
         step = 0.0
-        for _ in range(_SETTLES):
+        # moves of a bracketed boundary, of which one or two are enough
+        for _ in range(8):
             upper = epsilon(self.build(safe), delta, self.method, self.adjacency).upper
             met = self._at(safe)[0] <= 0.0
             if upper is not None and upper <= self.epsilon and met:
@@ -212,7 +207,8 @@ class Search:
             # bounds depend on the starting point; a later question about the answer starts afresh
             self._tilts = None
             return self._asked(x)
-        self._blur = _BRACKET if answer.side is Side.TWO_SIDED and _noisy(answer) else 0.0
+        # relative width of a parameter that is found by brackets
+        self._blur = 2e-5 if answer.side is Side.TWO_SIDED and _noisy(answer) else 0.0
         return self._aim - score(log_delta), answer
 
     @cached_property
@@ -278,7 +274,8 @@ class Search:
         There the answer itself may be a number below all floats, and take long. What is known exactly is
         never called safer than what is known by its bound, so that the whole increases where privacy falls.
         """
-        far = self.log_delta - _BY_FAR
+        # nats below the target at which a bound of delta is all that the search asks for
+        far = self.log_delta - 30.0
 
         @cache
         def cautious(x: float) -> float:
@@ -312,7 +309,8 @@ class Search:
         def wider(x: float) -> tuple[float, float]:
             plan = self._composed(x) if self.low <= x <= self.high else None
             scale = 0.0 if plan is None else plan.scale
-            return (math.log(scale / aim) if scale > 0.0 < aim else math.nan), _NEAR
+            # the normal law leaves 30 % of the parameter, estimates 1 %
+            return (math.log(scale / aim) if scale > 0.0 < aim else math.nan), 0.3
 
         def rough(x: float) -> tuple[float, float]:
             return (self._estimate(x) if self.low <= x <= self.high else math.nan), _CLOSE
@@ -361,7 +359,7 @@ class Search:
             # to the root of a parabola, and a little into safety
             step = -value / slope
             last, move = move, half + step - bend * step * step / slope
-            following = x * math.exp(move) if abs(move) < _FAR else math.nan
+            following = x * math.exp(move) if abs(move) < 0.3 else math.nan
             if not self.low <= following <= self.high:
                 return None
             arrives = abs(move * last) < min(5.0 * WIDTH, 1e-3 * abs(last))

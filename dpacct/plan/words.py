@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 Saved = Mapping[str, Any]
 _WORDS = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
-_MOST_TOLD, _MOST_DRAWN = 8, 100  # parts of a composition in the sentence, and in the tree
-_LONG = 10  # characters beyond which a number is rounded for a reader; the plan's JSON has all
+_MOST_TOLD = 8  # parts of a composition in the sentence, and in the tree
 
 
 def _mechanism(saved: Saved) -> type[Mechanism] | None:
@@ -128,7 +127,7 @@ def _branch(saved: Saved, declared: Saved, unit: str) -> WordTree:
         label = ", ".join(_WORDS[key].format(word) for key, word in new.items())
         return WordTree(label, (inner,)) if label else inner
     if kind == "compose":
-        parts = tuple(_branch(part, declared, unit) for part in saved["parts"][:_MOST_DRAWN])
+        parts = tuple(_branch(part, declared, unit) for part in saved["parts"][:100])
         more = len(saved["parts"]) - len(parts)
         parts += (WordTree(f"and {more} more, which the JSON form lists"),) if more else ()
         return WordTree("one after the other", parts)
@@ -198,6 +197,7 @@ def _short(value: object) -> str:
     """A typed number unchanged; a computed one to six digits."""
     text = str(value)
     try:
-        return text if len(text) <= _LONG else f"about {float(Fraction(text)):.6g}"
+        # characters beyond which a number is rounded for a reader; the plan's JSON has all
+        return text if len(text) <= 10 else f"about {float(Fraction(text)):.6g}"
     except ValueError:
         return text

@@ -34,23 +34,10 @@ for _k in range(_DEGREE + 1):
 _GAUSS = legendre.leggauss(16)
 _FINE_GAUSS = legendre.leggauss(24)
 
-_DEPTH = 745.0  # nats of density that are kept: e^-745 is the least float
 _AT_THE_END, _AT_ONE_MORE = (
     5.0,
     50.0,
 )  # nats by which a sum falls short of what its terms were kept to
-_FIRST = 8  # panels
-_WIDEST = 3.0  # in r, of one rule: 1/(1 + e^-r) has poles at +-i pi
-_CURVED = (
-    2.0  # the second Chebyshev coefficient of a panel: rules of 16 points resolve its exponential
-)
-_ACCURACY, _NOISE = 4e-13, 1e-9
-_BENT, _STEEP, _NEGLIGIBLE = (
-    8.0,
-    20.0,
-    45.0,
-)  # nats of an integrand between two ends, and below its peak
-_ROUNDS = 30
 _CHUNK = 256
 
 
@@ -76,20 +63,20 @@ class LogDensity:
     @classmethod
     def fitted(cls, function: Callable[[Floats], Floats], low: float, high: float) -> LogDensity:
         """Panels halved until each is a polynomial to rounding, or to the noise of the function."""
-        cuts = np.linspace(low, high, _FIRST + 1)
+        cuts = np.linspace(low, high, 8 + 1)
         left, right = cuts[:-1], cuts[1:]
         panels: list[tuple[Floats, Floats]] = []
-        for _ in range(_ROUNDS):
+        for _ in range(30):
             middle, half = 0.5 * (left + right), 0.5 * (right - left)
             values = function((middle[:, None] + half[:, None] * _PLACES).ravel())
             curves = values.reshape(-1, _DEGREE + 1) @ _FIT.T
             size = np.abs(curves)
             last, before = size[:, -3:].max(axis=1), size[:, -8:-3].max(axis=1)
             rounding = 2e-15 * size[:, 1] * np.abs(middle / half)
-            enough = _ACCURACY * (1.0 + size[:, 0] / 20.0) + rounding
+            enough = 4e-13 * (1.0 + size[:, 0] / 20.0) + rounding
             # coefficients that fall no more are noise
-            enough = np.where(last > 0.1 * before, np.maximum(enough, _NOISE), enough)
-            done = (last < enough) & (size[:, 2] < _CURVED)
+            enough = np.where(last > 0.1 * before, np.maximum(enough, 1e-9), enough)
+            done = (last < enough) & (size[:, 2] < 2.0)
             panels.append((left[done], curves[done] @ _POWERS))
             left, right = (
                 np.concatenate((left[~done], middle[~done])),
@@ -154,9 +141,12 @@ class _Sum:
             a, b, c = (self._integrand(r, x[row]) for r in (left, middle, right))
             most = np.maximum(np.maximum(a, b), c)
             np.maximum.at(peak, row, most)
-            live = most > peak[row] - _NEGLIGIBLE
-            smooth = (np.abs(a + c - 2.0 * b) < _BENT) & (np.abs(a - c) < _STEEP)
-            smooth &= right - left < _WIDEST
+            # e^-45 of its peak is below rounding
+            live = most > peak[row] - 45.0
+            # nats between two ends that 16 points of Gauss resolve
+            smooth = (np.abs(a + c - 2.0 * b) < 8.0) & (np.abs(a - c) < 20.0)
+            # in r, of one rule: 1/(1 + e^-r) has poles at +-i pi
+            smooth &= right - left < 3.0
             parts.append((row[live & smooth], left[live & smooth], right[live & smooth]))
             more = live & ~smooth
             row = np.tile(row[more], 2)
@@ -200,7 +190,8 @@ def one_of(count: int, mu: float) -> LossDistribution:
     Raises `TooFine` where no panels are fine enough.
     """
     bits = bin(count)[3:]
-    depth = _DEPTH + _AT_THE_END * len(bits) + _AT_ONE_MORE * bits.count("1")
+    # nats of density that are kept: e^-745 is the least float
+    depth = 745.0 + _AT_THE_END * len(bits) + _AT_ONE_MORE * bits.count("1")
     centre, reach = -0.5 * mu * mu, mu * math.sqrt(2.0 * depth)
     log_peak = -0.5 * math.log(2.0 * math.pi) - math.log(mu)
     single = LogDensity.fitted(

@@ -18,7 +18,6 @@ LOG_CUT = -230.0
 ROUNDING = 5e-13
 """Bound of the relative error of a probability above e^-300 (tests compare with exact fractions)."""
 HALF = Fraction(1, 2)
-_MANY_COINS = 20_000
 _LOG_2PI = math.log(2.0 * math.pi)
 
 
@@ -157,7 +156,7 @@ def tail_half(edges: Floats, n: Floats) -> Floats:
     >>> round(float(tail_half(np.array([8.0]), np.array([10.0]))[0]), 12) == 56 / 1024
     True
     """
-    if float(n.max(initial=0.0)) > _MANY_COINS:
+    if float(n.max(initial=0.0)) > 20_000:
         return tails(edges, n, 0.5)[1]
     j = np.asarray(edges, dtype=np.float64)
     term = np.exp(log_pmf_half(j, n))

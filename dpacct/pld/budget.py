@@ -26,24 +26,21 @@ MEMORY = 2 << 30
 
 # of these, what arrays of a grid may hold at the worst place: as much again is left to what surrounds them
 _ARRAYS = MEMORY // 2
-# bytes while a law is cut and rounded, per cell; while a window is transformed, per place and law
-_CELL, _PLACE, _LAW = 800, 120, 40
-# seconds: a node whose cell is rounded both ways; a place of a window that is read, or whose transform is
-# formed for a law
-_NODE_SECONDS, _READ_SECONDS, _PLACE_SECONDS = 7e-7, 1e-7, 1.5e-8
 # seconds: a law that is prepared for its moments; an entry of a table of frequencies and nodes; a function
 # such as exp at a place
-_PREPARED_SECONDS, _ENTRY_SECONDS, _FUNCTION_SECONDS = 3e-4, 2.5e-8, 1.2e-8
+_ENTRY_SECONDS, _FUNCTION_SECONDS = 2.5e-8, 1.2e-8
 
 
 def most_cells(laws: int) -> int:
     """The largest number of cells per law, for this many laws."""
-    return max(1 << 11, _ARRAYS // (_CELL * max(laws, 1)))
+    # 800 bytes per cell while a law is cut and rounded
+    return max(1 << 11, _ARRAYS // (800 * max(laws, 1)))
 
 
 def most_places(laws: int) -> int:
     """The largest number of places of a complete window, for this many distinct laws."""
-    return max(1 << 14, _ARRAYS // (_PLACE + _LAW * laws))
+    # 120 bytes per place, and 40 per law, while a window is transformed
+    return max(1 << 14, _ARRAYS // (120 + 40 * laws))
 
 
 class Overspent(Exception):
@@ -117,7 +114,7 @@ def remaining() -> float:
 
 def prepared() -> None:
     """Count the preparation of a law's moments."""
-    _charge(_PREPARED_SECONDS)
+    _charge(3e-4)
 
 
 def tabulated(entries: int) -> None:
@@ -127,17 +124,17 @@ def tabulated(entries: int) -> None:
 
 def rounded(nodes: int) -> None:
     """Charge a law that is rounded to so many nodes, up and down."""
-    _charge(_NODE_SECONDS * nodes)
+    _charge(7e-7 * nodes)
 
 
 def transformed(laws: int, places: int) -> None:
     """Charge a window of so many places that is transformed for so many laws."""
-    _charge(_PLACE_SECONDS * laws * places)
+    _charge(1.5e-8 * laws * places)
 
 
 def laid_out(places: int) -> None:
     """Charge the reading of all masses of a window."""
-    _charge(_READ_SECONDS * places)
+    _charge(1e-7 * places)
 
 
 def evaluated(functions: int) -> None:

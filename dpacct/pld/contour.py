@@ -43,15 +43,9 @@ ACCURATE = 1e-9
 """The relative error above which a line refuses."""
 _FLOOR = 1e-13  # rounding of log delta, whatever the sum is
 _FAN = np.geomspace(0.1, 3.0, 11)
-_COARSE_RULE = 1e-3  # what log M by a coarse rule is granted, in a bound
-_STEP = 1e-13  # relative error of the profile of one step
-_DENORMAL = 1e-319  # half of the smallest double for each of 20,000 nodes
-_TO_THE_TOP = 40.0  # e^-40 of the way to the largest loss is rounding
-_CLOSED, _MOST_STEPS = 1e-11, 30  # error of the closed form of Gaussians, and steps to its root
-_ATOMS = -40.0  # log of the share of M(c) that sums of atoms alone may be
-_PERIODS, _IN_A_PERIOD = 3, 24
+_CLOSED = 1e-11  # relative error of the closed form of Gaussians
+_IN_A_PERIOD = 24
 _NEGLIGIBLE = -26.0
-_SKEWED, _VERY_SKEWED = 1.5, 8.0
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
 _UNRESOLVED = Interval.about(math.nan, math.inf)
 
@@ -102,7 +96,8 @@ def chernoff(parts: Iterable[Part], eps: float) -> float:
     if not best < 0.0:  # losses may be far from the normal ones of the first guess
         with suppress(*_FAILED):
             best = saddle.bound(past)
-    return best + _COARSE_RULE
+    # what log M by a coarse rule is granted, in a bound
+    return best + 1e-3
 
 
 def surely_below(parts: list[Part], eps: float, log_delta: float) -> bool:
@@ -213,7 +208,8 @@ def _atoms_remain(saddle: Saddle, c: float) -> bool:
     if saddle.log_idle > -math.inf or not all(law.losses.size for law, _ in saddle.parts):
         return False
     shares = zip(saddle.parts, saddle.moments, strict=True)
-    return sum(n * atomic_share(law, moments, c) for (law, n), (moments, _) in shares) > _ATOMS
+    # log of the share of M(c) that sums of atoms alone may be
+    return sum(n * atomic_share(law, moments, c) for (law, n), (moments, _) in shares) > -40.0
 
 
 def _stacks_fall(saddle: Saddle, total: Totals[float]) -> bool:
@@ -257,7 +253,7 @@ def _recurrence(
         widest = jumps[0]
         near = [jump for jump in jumps if jump >= 0.5 * widest]
         jumps = jumps[len(near) :]
-        size = math.ceil(_PERIODS * _IN_A_PERIOD * widest / near[-1]) + 2
+        size = math.ceil(3 * _IN_A_PERIOD * widest / near[-1]) + 2
         t = beyond + 2.0 * math.pi / (widest * _IN_A_PERIOD) * np.arange(size)
         level: Floats = np.zeros(t.size)
         for moments, n in saddle.moments:
@@ -280,7 +276,7 @@ def _confirmed(saddle: Saddle, line: ContourLine, eps: float) -> bool:
     """Return whether a line through another tilt agrees, where rare large losses lead at this one."""
     t = line.total
     atomless = not any(law.losses.size for law, _ in saddle.parts)
-    if not t.third > (_VERY_SKEWED if atomless else _SKEWED) * t.variance**1.5:
+    if not t.third > (8.0 if atomless else 1.5) * t.variance**1.5:
         return True
     plan, total = saddle.plan, saddle.settled(0.93 * t.c)
     other, saddle.plan = vertical(saddle, total, eps), plan
@@ -345,11 +341,13 @@ def _read(law: Summand, epsilons: Floats) -> tuple[Floats, Floats, Floats]:
     asked = np.concatenate((epsilons, epsilons + slip, epsilons - slip))
     deltas = np.split(law.profile(asked)[0], 3)
     # products below the normal doubles are off by some of the smallest; past the largest loss there are none
-    denormal = np.where(epsilons - slip < law.range[1], _DENORMAL, 0.0)
+    # half of the smallest double for each of 20,000 nodes
+    denormal = np.where(epsilons - slip < law.range[1], 1e-319, 0.0)
     value = np.log(deltas[0])
     below = np.log(np.maximum(np.minimum(*deltas[:2]) - denormal, 0.0))
     above = np.log(np.maximum(deltas[0], deltas[2]) + denormal)
-    off = _STEP + 4e-16 * _heights(law, epsilons)
+    # relative error of the profile of one step
+    off = 1e-13 + 4e-16 * _heights(law, epsilons)
     return value, below - off, above + off
 
 
@@ -516,7 +514,8 @@ def _one_step_epsilon(law: Summand, log_target: float) -> Interval:
             value, slope = read(-room * math.expm1(-u))
             return value, slope * room * math.exp(-u)
 
-        u = roots.decreasing(along, log_target, 0.0, _TO_THE_TOP, last=1e-13)
+        # e^-40 of the way to the largest loss is rounding
+        u = roots.decreasing(along, log_target, 0.0, 40.0, last=1e-13)
         value = -room * math.expm1(-u)
     else:
         value = roots.decreasing(read, log_target, 0.0)

@@ -15,8 +15,7 @@ from dpacct.pld.stable import log_peak
 
 _ROOT_2, _LOG_ROOT_2_PI = math.sqrt(2.0), 0.5 * math.log(2.0 * math.pi)
 # from where on Mills' ratio is an asymptotic series, of so many terms; and Veltkamp's factor
-_FAR, _TERMS, _SPLIT = 10.0, 20, 134217729.0
-_FARTHEST = 1e150  # deviations whose squares are still floats
+_SPLIT = 134217729.0
 
 
 def mills_ratio(z: float) -> float:
@@ -25,11 +24,11 @@ def mills_ratio(z: float) -> float:
     >>> mills_ratio(0.0) == math.sqrt(0.5 * math.pi)
     True
     """
-    if z > _FAR:
+    if z > 10.0:
         # 1/z - 1/z^3 + 3/z^5 - 15/z^7 + .., of which the last terms here are below rounding
         inverse = 1.0 / (z * z)
         ratio = 1.0
-        for k in range(2 * _TERMS - 1, 0, -2):
+        for k in range(2 * 20 - 1, 0, -2):
             ratio = 1.0 - k * inverse * ratio
         return ratio / z
     # e^{x^2} erfc(x), x^2 by halves of its digits, as rounding it is felt
@@ -63,7 +62,8 @@ def gaussian_log_delta(mu: float, epsilon: float) -> tuple[float, float]:
     """
     # e^eps phi(w) = phi(z), so that delta = phi(z) (m(z) - m(w)) with Mills' ratio m
     z, w = epsilon / mu - 0.5 * mu, epsilon / mu + 0.5 * mu
-    if not z < _FARTHEST:
+    # deviations whose squares are still floats
+    if not z < 1e150:
         return -math.inf, math.inf
     log_density = -0.5 * z * z - _LOG_ROOT_2_PI
     if z < 1.0:

@@ -20,8 +20,6 @@ from .stable import Floats, quiet
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _COARSE, _COARSE_WEIGHTS = np.polynomial.legendre.leggauss(7)
 # slices between two breaks to begin with, and altogether at most
-_FIRST = 64
-_MOST = 1 << 18
 _ACCURACY = 1e-13
 _COARSE_EDGES = np.linspace(-800.0, 800.0, 10668)
 _ROUNDS = 14
@@ -81,7 +79,7 @@ class Densities(Source):
         """The line in slices: masses right, losses within two thirds of what edges there are apart."""
         cuts = np.concatenate(
             [
-                *(np.linspace(a, b, _FIRST + 1)[:-1] for a, b in pairwise(self.breaks)),
+                *(np.linspace(a, b, 64 + 1)[:-1] for a, b in pairwise(self.breaks)),
                 self.breaks[-1:],
             ]
         )
@@ -96,7 +94,7 @@ class Densities(Source):
             heavy = np.maximum(slices.log_p, slices.log_q) > -690.0
             wide = np.isfinite(seen) & (seen > slices.room(edges))
             coarse = heavy & ((error > _ACCURACY) | wide)
-            if trial == _ROUNDS or left.size > _MOST:
+            if trial == _ROUNDS or left.size > (1 << 18):
                 coarse[:] = False
             done.append(slices.where(~coarse))
             if not coarse.any():

@@ -15,8 +15,6 @@ from .nested import Nested
 from .pieces import Cut, Pieces, Source
 from .stable import Floats
 
-_STEEPER = (1.1, 1.5, 3.0)  # tilts at which what lies beyond a grid is bounded
-
 
 def sampled(source: Source, rate: float) -> Source:
     """(1-r) Q + r P against Q."""
@@ -151,7 +149,8 @@ class SampledSource(Derived):
             return super().log_moments_beyond(tilts, loss, mass)
         edge = float(stable.unmixed_loss(self.rate, np.array([loss]))[0])
         bound = np.full(tilts.shape, math.inf)
-        for factor in _STEEPER:
+        # tilts at which what lies beyond a grid is bounded
+        for factor in (1.1, 1.5, 3.0):
             with suppress(stable.TooFine), stable.quiet():
                 further = factor * tilts + 1.0
                 bound = np.fmin(bound, self.base.log_moments(further) - (further - tilts) * edge)

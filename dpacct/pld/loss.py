@@ -28,18 +28,11 @@ from .stable import Floats, TooFine, quiet
 _GAUSS = np.polynomial.legendre.leggauss(24)
 _CELL_GAUSS = np.polynomial.legendre.leggauss(8)
 _SLIM_GAUSS = np.polynomial.legendre.leggauss(4)
-_MOST_PARTS, _CHUNK = 1 << 22, 1 << 14  # of cells; and of those that are integrated at once
 # turns of a cell from which on its mass is next to few places only; and distances from these, in turns:
 # beyond six a part may turn by a third of them, as e^-d (0.15 d)^16 of what eight nodes leave is nothing
-_VAST = 200.0
 _GRADED = np.concatenate((np.arange(1.0, 7.0), 6.0 * 1.3 ** np.arange(1.0, 90.0)))
-_PANELS = 4000  # of one branch at most
-_NATS = 45.0  # e^-45 of a peak is below rounding
 ULPS = 6e-16
 """Relative rounding of a loss, for each operator."""
-_FAR = 38.7  # deviations of normal noise beyond which there is less than a float can hold
-_MOST_IMAGINARY = 1.35  # of a loss before sampling, on a path off the axis
-LOG_NORMAL = 0.5 * math.log(2.0 * math.pi)
 
 
 # -- branches ------------------------------------------------------------------------------------
@@ -117,7 +110,8 @@ class Branch:
             after, _ = operator.apply(loss, 0.0, stable)
             if operator.poles:
                 moves = operator.slope(loss) / operator.steepest
-                share *= np.fmin(1.0, np.maximum(moves[1:], moves[:-1]) / math.cos(_MOST_IMAGINARY))
+                # of a loss before sampling, on a path off the axis
+                share *= np.fmin(1.0, np.maximum(moves[1:], moves[:-1]) / math.cos(1.35))
             loss = after
         return np.asarray(self.steep * np.where(np.isnan(share), 1.0, share))
 
@@ -179,7 +173,8 @@ class Branch:
         """The ends; of normal noise none further than where P and Q have less than a float can hold."""
         if not self.square:
             return self.low, self.high
-        far, (first, last) = _FAR / math.sqrt(self.square), self._centres
+        # deviations of normal noise beyond which there is less than a float can hold
+        far, (first, last) = 38.7 / math.sqrt(self.square), self._centres
         low, high = first - far, last + far
         return max(self.low, min(low, self.high)), min(self.high, max(high, self.low))
 
@@ -245,11 +240,12 @@ class Branch:
         # beyond the bulk normal noise falls by t r + t^2/2 nats over t deviations
         passed = np.maximum((x - self.bulk) * sign, 0.0) if self.square else np.zeros(x.shape)
         ahead = np.maximum((self.bulk - x) * sign, 0.0)
-        span = ahead + (np.sqrt(passed * passed + 2.0 * _NATS) - passed if self.square else 0.0)
+        # e^-45 of a peak is below rounding
+        span = ahead + (np.sqrt(passed * passed + 2.0 * 45.0) - passed if self.square else 0.0)
         span = np.minimum(span, np.abs(end - x)) if math.isfinite(end) else span
         longest = float(span.max()) if span.size else 0.0
         count = math.ceil(longest / unit)
-        if count <= _PANELS:
+        if count <= 4000:
             part = np.linspace(0.0, 1.0, max(2, count) + 1)
             if self.square:  # a steep fall beyond the bulk begins at x itself
                 part = np.unique(np.concatenate((part, part[1] * 0.25 ** np.arange(1.0, 4.0))))
@@ -333,12 +329,13 @@ class Branch:
         parts = np.maximum(np.ceil(turn), 1.0).astype(np.int64)
         log_p, loss = np.full(turn.shape, -math.inf), ends[:-1].copy()
         slim = turn <= 0.06
-        vast = turn > _VAST  # so wide that mass is next to few places only
-        if parts[~vast].sum() > turn.size + _MOST_PARTS:
+        vast = turn > 200.0  # so wide that mass is next to few places only
+        # 4 million parts take about a second
+        if parts[~vast].sum() > turn.size + (1 << 22):
             raise TooFine
         for some, rule in ((slim & (turn > 0.0), _SLIM_GAUSS), (~(slim | vast), _CELL_GAUSS)):
             at = np.flatnonzero(some)
-            blocks = min(at.size, math.ceil(int(parts[at].sum()) / _CHUNK))
+            blocks = min(at.size, math.ceil(int(parts[at].sum()) / (1 << 14)))
             for block in np.array_split(at, blocks) if at.size else ():
                 count = parts[block]
                 width = np.repeat(np.diff(x)[block] / count, count)
@@ -647,7 +644,11 @@ _ROUGH_GRID = _ROUGH * (2.0 * _ROUGH_PARTS - 1.0)
 def gaussian(mu: float) -> LossDistribution:
     """N(mu, 1) against N(0, 1)."""
     return LossDistribution(
-        branches=(Branch(-math.inf, math.inf, -LOG_NORMAL, 0.0, 1.0, mu, 0.5 * mu * mu),)
+        branches=(
+            Branch(
+                -math.inf, math.inf, -(0.5 * math.log(2.0 * math.pi)), 0.0, 1.0, mu, 0.5 * mu * mu
+            ),
+        )
     )
 
 

@@ -35,10 +35,7 @@ if TYPE_CHECKING:
     from .loss import LossDistribution
     from .stack import Stack
 
-_MOST_TERMS = 1 << 28  # of a matrix product of frequencies and nodes, about half a second
 _LARGE = 600.0  # e^600 is still a double; twice as much is not
-_MANY_ATOMS = 2000
-_STEEPEST = 1e150  # tilts whose squares are still doubles
 
 
 class Cumulants(NamedTuple):
@@ -287,7 +284,7 @@ _FOURS = 4.0 ** np.arange(16)
 
 def _seen(losses: Floats, log_p: Floats, low: float, high: float) -> tuple[Floats, Floats]:
     """The atoms; where they are many, those that matter at a tilt of -1, 0, or in [low, high]."""
-    if losses.size <= _MANY_ATOMS:
+    if losses.size <= 2000:
         return losses, log_p
     values = np.multiply.outer(np.array([-1.0, 0.0, low, high]), losses) + log_p
     live = losses[(values >= values.max(axis=1, keepdims=True) - 2.0 * NEGLIGIBLE).any(axis=0)]
@@ -299,7 +296,8 @@ class SummedMoments(Moments):
     """M by quadrature: roughly at any real tilt up to `high`, to rounding at and around one of them."""
 
     def __init__(self, law: Summand, low: float, high: float) -> None:
-        if not high < _STEEPEST:
+        # tilts whose squares are still doubles
+        if not high < 1e150:
             raise TooFine
         prepared()
         self.law, self.low, self.high = law, low, high
@@ -422,7 +420,8 @@ class SummedMoments(Moments):
         """Evaluate a rule made for this tilt and the last frequency. Raises `TooFine`."""
         fine = self.fine(c, step * count)
         terms = count * fine.losses.size
-        if terms > _MOST_TERMS:
+        # so many products of frequencies and nodes take about half a second
+        if terms > (1 << 28):
             raise TooFine
         tabulated(terms >> 4)  # products by BLAS are that much cheaper than sines
         return fine.even(step, count)

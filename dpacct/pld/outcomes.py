@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from .pieces import Pieces, Source, Sources, ever, gathered
 from .stable import Floats
 
-MOST_OUTCOMES = 1 << 15
-"""Outcomes of a composition that are still listed one by one."""
 # losses that nodes can be made to meet, and outcomes of one step
 _FEW = 64
 # relative rounding of a sum of many positive terms, and of its terms
@@ -268,7 +266,7 @@ def may_be_listed(sources: Sources) -> bool:
             return False
         ways = math.lgamma(count + kinds) - math.lgamma(count + 1.0) - math.lgamma(kinds)
         total *= math.exp(min(ways, 100.0))
-        if total > MOST_OUTCOMES:
+        if total > (1 << 15):
             return False
     return all(_finite(source) for source, _ in sources)
 

@@ -60,8 +60,6 @@ from .stable import Floats, TooFine
 _LEAST_LOG = -690.0  # above which a mass has all its digits as a float
 _LARGEST = 700.0
 _LEAST_SIGMA = 0.1  # of units in bins: the law of less takes more than seconds
-# sigma of a sampled release: less loses more than any use would bear (epsilon 5000), more than doubles tell
-_SAMPLED_SIGMA = 1e-2, 1e15
 
 Ways = tuple[Source, ...]
 
@@ -375,7 +373,8 @@ class Pair:
 
     def _check_sampled(self) -> None:
         """Raise `OutsideDomain` where a sample is out of reach."""
-        least, most = _SAMPLED_SIGMA
+        # less loses more than any use would bear (epsilon 5000), of more doubles tell nothing
+        least, most = 1e-2, 1e15
         if self._mu is not None and not 1.0 / most <= self._mu <= 1.0 / least:
             message = f"sigma of a sampled release must be in [0.01, 1e15], got {1.0 / self._mu!r}"
             raise OutsideDomain(message, argument="sigma")

@@ -21,8 +21,6 @@ _GAUSS, _COARSE_GAUSS = (np.polynomial.legendre.leggauss(size) for size in (24, 
 # e^-42 = 6e-19 of the largest value of an integrand is below half a unit of a double, 1.1e-16, also where
 # 100 times as many nodes hold no more than that
 NEGLIGIBLE = 42.0
-_ALIASED = 41.0
-_TO_THE_POLE = 0.97
 _MOST_NODES, _MOST_PANELS = 40_000, 4000
 
 
@@ -170,7 +168,7 @@ class Even:
         values: Floats = np.multiply.outer(tilts, self.loss)
         values += self.log_p
         # sampling has a pole where 1 - r + r e^l = 0, at Im l = pi
-        height = min(8.0, _TO_THE_POLE * math.pi / self.branch.steep)
+        height = min(8.0, 0.97 * math.pi / self.branch.steep)
         heights = height * self._HEIGHTS
         if self._above is None:
             peak = np.maximum.reduce(values, axis=1, keepdims=True)
@@ -222,7 +220,7 @@ class Even:
         rise = np.maximum.reduce(growth, axis=2)
         rise -= np.maximum.reduce(values, axis=1)[:, None]
         rise = np.maximum.reduce(rise, axis=0)
-        steps = 2.0 * math.pi * heights / (_ALIASED + np.maximum(rise, 0.0))
+        steps = 2.0 * math.pi * heights / (41.0 + np.maximum(rise, 0.0))
         step = float(np.fmax.reduce(steps))
         if not step > 1e-6:
             raise TooFine

@@ -14,7 +14,6 @@ from .moments import Moments, Parts, Summand, prepare
 from .stable import Floats, Number, TooFine, log_peak
 
 _FAN, _WARM = np.geomspace(0.1, 3.0, 21), np.geomspace(0.7, 1.4, 9)
-_FEW = 2048  # frequencies that a saddle's inner rule is made for at once
 MOST_NODES = 8192
 """Frequencies of a line at most: where it would take more, the bracket is quicker."""
 TOLERANCE = 1e-14
@@ -256,7 +255,8 @@ class Saddle:
         if count > MOST_NODES:
             raise TooFine
         self.plan = VerticalSum(about.saddle_epsilon if eps is None else eps, step, count)
-        return self.at(c, step * count if count <= _FEW else 0.0)
+        # frequencies that a saddle's inner rule is made for at once
+        return self.at(c, step * count if count <= 2048 else 0.0)
 
 
 def _is_near(gap: float, slope: float, c: float, curvature: float) -> bool:

@@ -26,9 +26,6 @@ _EXPONENTIAL_TAIL = [1.0 / math.factorial(n) for n in range(11, 1, -1)]
 _ARCTANGENT_TAIL = [2.0 / (2 * k + 3) for k in range(6, -1, -1)]
 _SINE_TAIL = [(-1.0) ** k / math.factorial(2 * k + 1) for k in range(6, 0, -1)]
 _HUGE = 300.0  # the square of e^300 is still a float
-_NEWTON = 60  # steps at most, of which six or so are enough
-_AT_A_STEP = 3  # functions that are computed for a term in each
-_OF_A_TERM = 1.5  # functions that a real term of a mixture costs, with its sums
 
 
 def number(value: Any) -> float:
@@ -56,20 +53,20 @@ class TooFine(ArithmeticError):
 
 
 # terms of a product of real or complex matrices, or of matrix and vector, for which BLAS starts no threads
-_ALONE, _COMPLEX_ALONE, _VECTOR_ALONE = 1 << 17, 1 << 15, 1 << 12
-_ROWS = 16  # of a block: it is thick enough for BLAS, and its sums fit into the processor's cache
+_VECTOR_ALONE = 1 << 12
 
 
 def product(a: Array, b: Array) -> Array:
     """a @ b, in blocks for which BLAS starts no threads: at such sizes these cost more than they do."""
-    most = _COMPLEX_ALONE if b.dtype.kind == "c" else _ALONE
+    most = (1 << 15) if b.dtype.kind == "c" else (1 << 17)
     if a.size * (b.size // max(b.shape[0], 1)) <= (_VECTOR_ALONE if b.ndim == 1 else most):
         whole: Array = a @ b
         return whole
     if b.ndim == 1:
         rows = max(1, _VECTOR_ALONE // b.size)
         return np.concatenate([a[k : k + rows] @ b for k in range(0, a.shape[0], rows)])
-    rows = min(a.shape[0], _ROWS)
+    # of a block: it is thick enough for BLAS, and its sums fit into the processor's cache
+    rows = min(a.shape[0], 16)
     columns = max(1, most // (rows * b.shape[1]))
     total: Array = np.empty((a.shape[0], b.shape[1]), np.result_type(a, b))
     for top in range(0, a.shape[0], rows):
@@ -188,7 +185,8 @@ def unmixed_loss(rate: float, loss: Floats) -> Floats:
 
 def blended_loss(terms: Terms, loss: Array) -> Array:
     """log sum_j w_j e^{k_j loss - d_j} over terms (w_j, k_j, d_j); k_j >= 0, sum w_j = 1; real or complex."""
-    evaluated(math.ceil(_OF_A_TERM * len(terms)) * loss.size)
+    # functions that a real term of a mixture costs, with its sums
+    evaluated(math.ceil(1.5 * len(terms)) * loss.size)
     # an infinite loss is none to a term that it does not shift
     exponents: list[Array] = [
         (multiple * loss if multiple else np.zeros_like(loss)) - drop for _, multiple, drop in terms
@@ -232,8 +230,10 @@ def unblended_loss(terms: Terms, loss: Floats) -> Floats:
         levels = np.log(weights) - drops
         before = np.min(np.subtract.outer(wanted, levels) / multiples, axis=-1)
         left_over = np.flatnonzero(np.isfinite(before) & ~below)
-        for _ in range(_NEWTON):
-            evaluated(_AT_A_STEP * len(terms) * left_over.size)
+        # steps at most, of which six or so are enough
+        for _ in range(60):
+            # functions that are computed for a term in each
+            evaluated(3 * len(terms) * left_over.size)
             at, aim = before[left_over], wanted[left_over]
             logs = np.multiply.outer(at, multiples) + levels
             top = logs.max(axis=-1)

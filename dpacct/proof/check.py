@@ -33,9 +33,7 @@ AT_MOST, AT_LEAST, MORE = "at most", "at least", "more than"
 RELATIONS = (AT_MOST, AT_LEAST, MORE)
 _MORE_BITS = 32
 _SHORT = 10_000  # bits up to which a number is written as the user types it
-_LONGEST = 1000
 _TINY = re.compile(r"-?\d(\.\d{1,1000})?E[+-]?\d{1,6}", re.ASCII | re.IGNORECASE)
-_ROUNDED, _PRINTED = 1e-6, 1e-18
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("plan", "adjacency", "side", "epsilon", "relation", "bound"), str),
     "direction": int,
@@ -164,7 +162,7 @@ def _agrees(name: str, written: arb, value: arb) -> bool:
     if name.endswith("sum"):
         return bool(written.overlaps(value))
     end = written.upper()
-    return bool(end >= value * (1 - arb(_PRINTED)) and end <= value * (1 + arb(_ROUNDED)))
+    return bool(end >= value * (1 - arb(1e-18)) and end <= value * (1 + arb(1e-6)))
 
 
 def number(written: str) -> Fraction:
@@ -210,7 +208,7 @@ def exact_text(value: Fraction) -> str:
     fives = round(((denominator >> twos).bit_length() - 0.5) / math.log2(5.0))
     places = max(twos, fives)
     whole = value.numerator * 2 ** (places - twos) * 5 ** (places - fives)
-    context = Context(prec=_LONGEST, Emin=-999_999, Emax=999_999, traps=[Inexact])
+    context = Context(prec=1000, Emin=-999_999, Emax=999_999, traps=[Inexact])
     try:
         if denominator >> twos == 5**fives and (not places or whole.bit_length() < _SHORT):
             return str(Decimal(whole).scaleb(-places, context).normalize(context))
@@ -228,8 +226,6 @@ QUESTIONS = {
     "parameter": {"epsilon", "delta", "parameter", "meets", "fails", "safe_end"},
 }
 MOST_CLAIMS = 200
-_WIDTHS = (1e-9, 1e-13, 1e-17, 1e-25, 1e-40, 1e-80, 1e-160)  # of a statement that is proved anew
-_TILTS = 1.0, 8.0, 64.0  # of two integrals, where the evidence names none; any will do
 _FIELDS = {"schema", "kind", "quantity", "question", "lower", "upper", "claims"}
 
 
@@ -347,7 +343,8 @@ def _proved_anew(claim: Claim) -> bool:
             return within == (claim.relation == AT_MOST)
         if claim.relation == AT_MOST and direction.at_most(epsilon, bound):
             return True
-        for width in _WIDTHS:
+        # of a statement that is proved anew
+        for width in (1e-9, 1e-13, 1e-17, 1e-25, 1e-40, 1e-80, 1e-160):
             low, high = (enclosure := direction.enclose(epsilon, width)).lower, enclosure.upper
             holds = {AT_MOST: high <= bound, MORE: low > bound, AT_LEAST: low >= bound}
             fails = {AT_MOST: low > bound, MORE: high <= bound, AT_LEAST: high < bound}
@@ -369,7 +366,8 @@ def _independently(claim: Claim, tell: Callable[[], None]) -> tuple[str, bool]:
     line = evidence.get("contour")
     stated = (line if isinstance(line, Mapping) else evidence).get("c")
     is_within: bool | None = None
-    for c in _TILTS if stated is None else (stated,):
+    # of two integrals, where the evidence names none; any will do
+    for c in (1.0, 8.0, 64.0) if stated is None else (stated,):
         if is_within is None and claim.direction in range(len(directions)) and positive(c):
             laws = directions[claim.direction]
             is_within = within(laws, number(claim.epsilon), number(claim.bound), c, tell)

@@ -176,10 +176,6 @@ def kept(steps: Sequence[tuple[Step, int]]) -> arb:
     return mass
 
 
-_SHORT_SERIES, _LONG_SERIES = 300, 800
-"""Plain Laplace steps whose residues are summed: any, and where few losses lie between the atoms."""
-_FEW_BETWEEN = 20.0
-"""Losses between the atoms, as expected, up to which no contour resolves these steps."""
 FEW_OUTCOMES = 4000
 """Points of a composition that are listed even where they lie on a lattice."""
 Discrete = tuple[tuple[Step, int], ...]
@@ -226,7 +222,8 @@ def _of_laplace(laws: Laws) -> bool:
     if others or step.stated is not laplace or step.rate != 1:
         return False
     between = -count * math.expm1(-step.numbers[0])
-    return count <= (_LONG_SERIES if between < _FEW_BETWEEN else _SHORT_SERIES)
+    # with fewer than 20 losses expected between the atoms no contour resolves these steps
+    return count <= (800 if between < 20.0 else 300)
 
 
 def has_closed_form(laws: Laws) -> bool:

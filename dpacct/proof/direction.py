@@ -31,19 +31,10 @@ from .plan import Laws
 from .proofs import CEILING, CLOSED_FORM, EDGE, Evidence, NoClosedForm, Proof, Reading
 from .search import LatticeSeeker, Seeker, bound
 
-_TRIALS = 6
-_MOST_NATS = 140.0
 _EDGE_BITS = 256
 _MOST_BITS = 200_000  # of a closed form
-_DROWNED = 12.0  # nats by which less is expected where a value drowned in its errors
 _GIVES_UP = ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError
 """The errors that floats may raise where they have no answer."""
-_NOTHING = Fraction(1, 10**1000)
-_LOOSE, _WIDE = (
-    1.1,
-    100.0,
-)  # shares of a bracket's ends from which a saddle beyond it, or in it, is no guess
-_ROUNDING = 2.0**-30  # of an error's radius
 
 
 Seeks = Seeker | LatticeSeeker
@@ -112,7 +103,7 @@ class ProofDirection:
         bits = max(96 + math.ceil(-math.log2(width)), self._closed_bits)
         while bits < _MOST_BITS:
             enclosure = self._read(epsilon, Proof(self.laws, {"form": CLOSED_FORM, "bits": bits}))
-            if enclosure.upper < _NOTHING:  # no precision tells it from 0
+            if enclosure.upper < Fraction(1, 10**1000):  # no precision tells it from 0
                 return enclosure
             if enclosure.lower > 0 and enclosure.relative_width <= width:
                 self._closed_bits = bits
@@ -141,7 +132,7 @@ class ProofDirection:
         with precision(proof.evidence["bits"]):
             # an error may round a little differently at another precision, where it is checked
             rounded = {
-                name: value if name.endswith("sum") else value * (1 + _ROUNDING)
+                name: value if name.endswith("sum") else value * (1 + (2.0**-30))
                 for name, value in terms.items()
             }
             return {name: value.str(20, radius=True) for name, value in rounded.items()}
@@ -176,7 +167,7 @@ class ProofDirection:
     def _by_trials(self, seeker: Seeks, epsilon: Fraction, width: float) -> Enclosure:
         """An enclosure by the seeker's proposals, with another one where the width is too large."""
         log_delta, nats = seeker.log_delta, 2.5 - math.log(width)
-        for _ in range(_TRIALS):
+        for _ in range(6):
             self._line = self._built(seeker.propose(float(epsilon), log_delta, nats))
             enclosure = self._read(epsilon, self._line)
             if enclosure.relative_width <= width:
@@ -190,7 +181,8 @@ class ProofDirection:
                 nats += max(1.0, min(40.0, short))
             else:  # the value was expected far too high, and drowned in the errors
                 most = ln(enclosure.upper)
-                log_delta = (most if log_delta is None else min(most, log_delta)) - _DROWNED
+                # nats by which less is expected where a value drowned in its errors
+                log_delta = (most if log_delta is None else min(most, log_delta)) - 12.0
         raise NotCertified(f"delta could not be enclosed to a relative width of {width:.1e}")
 
     def _built(self, proposals: Iterator[Evidence]) -> Proof:
@@ -220,7 +212,7 @@ class ProofDirection:
             verdict = self._compare(self._read(epsilon, self._line), target)
         elif self.at_most(epsilon, target):
             return True
-        while verdict is None and nats < _MOST_NATS:
+        while verdict is None and nats < 140.0:
             verdict = self._compare(self.enclose(epsilon, math.exp(-nats), ln(target)), target)
             nats += 10.0
         return verdict
@@ -268,7 +260,8 @@ class ProofDirection:
         if solved is None:
             return (guess,)
         between = min(max(guess, solved.lower), solved.upper)
-        if solved.upper > (_WIDE if guess == between else _LOOSE) * solved.lower:
+        # shares of a bracket's ends from which a saddle beyond it, or in it, is no guess
+        if solved.upper > (100.0 if guess == between else 1.1) * solved.lower:
             return solved.lower, between
         return between, solved.lower
 

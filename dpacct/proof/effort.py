@@ -17,8 +17,6 @@ from dpacct.errors import NotCertified
 
 FORCED = 60.0
 """Seconds allowed where a proof was asked for by name."""
-_BITS = 128.0
-_ENTRY, _POWER, _FREQUENCY = 6e-8, 3e-7, 5e-6
 CLOSED = 1e-4
 """Seconds of one closed form."""
 PIECE = 3e-5
@@ -27,8 +25,6 @@ SEARCH = 3e-3
 """Seconds of one search in floats for a saddle and a step."""
 CHECKED = 300.0
 """Seconds allowed for the check of a whole certificate, whoever wrote it."""
-_LARGEST_TABLE = 2e6  # powers held at once, about 1 GB
-_LARGEST = 4e9  # bits of all numbers held at once, half a gigabyte
 
 
 @dataclass
@@ -121,10 +117,11 @@ def spend_on_line(nodes: int, count: int, laws: int) -> None:
     """Charge a table of laws with so many inner nodes, all together, on a line of count + 1."""
     side = 2.0 * math.sqrt(count) + 2.0
     _hold(side * nodes)
-    if side * nodes > _LARGEST_TABLE:
+    # powers held at once, about 1 GB
+    if side * nodes > 2e6:
         raise NotCertified(f"the proof needs {count} frequencies of {nodes} terms")
-    entries = nodes * (side * _POWER + count * _ENTRY)
-    spend((entries + count * laws * _FREQUENCY) * _size())
+    entries = nodes * (side * 3e-7 + count * 6e-8)
+    spend((entries + count * laws * 5e-6) * _size())
 
 
 def spend_on_series(terms: int) -> None:
@@ -134,11 +131,12 @@ def spend_on_series(terms: int) -> None:
 
 
 def _hold(numbers: float) -> None:
-    if numbers * ctx.prec > _LARGEST:
+    # bits of all numbers held at once, half a gigabyte
+    if numbers * ctx.prec > 4e9:
         message = f"the proof holds {numbers:.0f} numbers of {ctx.prec} bits: it is withheld"
         raise NotCertified(message)
 
 
 def _size() -> float:
     """The relative cost of a product at the working precision."""
-    return math.pow(max(1.0, ctx.prec / _BITS), 0.7)
+    return math.pow(max(1.0, ctx.prec / 128.0), 0.7)

@@ -20,20 +20,16 @@ from .rules import View, strip_ends
 _X, _W = np.polynomial.legendre.leggauss(24)
 _NATS = 60.0  # e^-60 of a peak is negligible
 _EDGE = 11.0  # deviations of the noise
-_MOST_PANELS = 4000
 # those that cost more than is worth counting, what each of these costs, and those that memory can't hold
-_MANY_PANELS, _A_PANEL, _TOO_MANY = 20_000, 5e-6, 1_000_000
-_FAR = 5000.0  # deviations of the noise at which a hill is far out
 _BULK = 60.0
 _SPAN = 3.0  # tilts of one set of nodes, up and down
-_BITS = 96
 
 
 class FloatLaw:
     """One step's loss as nodes: atoms, and Gauss-Legendre panels where a branch matters at the tilts."""
 
     def __init__(self, step: Step) -> None:
-        with precision(_BITS):
+        with precision(96):
             law = step.law()
             points = law.atoms
             self._atoms = (
@@ -52,7 +48,8 @@ class FloatLaw:
         low, high = float(tilts.min()), float(tilts.max())
         if not self._ends[0] <= low <= high <= self._ends[1]:
             steep = max((view.mu for view, _ in self._views if view.normal), default=0.0)
-            if steep * high * _SPAN > _FAR:  # hills so far out that only those in use are covered
+            # deviations of the noise at which a hill is far out
+            if steep * high * _SPAN > 5000.0:  # hills so far out that only those in use are covered
                 self._ends, used = (low, low), tilts
             else:
                 self._ends = low / _SPAN, high * _SPAN
@@ -98,7 +95,7 @@ class FloatLaw:
         low, high = float(min(hills.min(), 0.0)) - _EDGE, float(max(hills.max(), 0.0)) + _EDGE
         low, high = first if first is not None else low, last if last is not None else high
         high = max(high, low + _EDGE)
-        if (high - low) / width <= _MOST_PANELS:
+        if (high - low) / width <= 4000:
             return _cut(low, high, width)
         if not view.favoured:  # r^-c only falls, down to (1 - q)^-c
             return _cut(max(low, -_BULK), high, width)
@@ -150,8 +147,9 @@ def _operated(branch: OperatedBranch, tilts: Floats) -> tuple[Floats, Floats]:
 def _cut(low: float, high: float, width: float) -> Floats:
     """Even panels of at most this width. Raises `TooCostly` where these are too many."""
     count = max(1, math.ceil((high - low) / width))
-    if count > _MANY_PANELS:
-        spend(math.inf if count > _TOO_MANY else _A_PANEL * count)
+    if count > 20_000:
+        # a panel takes 5 us; memory does not hold a million
+        spend(math.inf if count > 1_000_000 else 5e-6 * count)
     edges = np.linspace(low, high, count + 1)
     return np.stack((edges[:-1], edges[1:]), axis=1)
 

@@ -25,7 +25,7 @@ from .balls import ball, disc, precision, spread
 from .law import Law, ProofBranch, Weight
 from .plan import Laws
 
-_BITS, _CELLS, _FARTHEST, _MOST, _DEVIATIONS = 128, 400, 1e5, 6000, 12
+_CELLS, _FARTHEST, _MOST, _DEVIATIONS = 400, 1e5, 6000, 12
 _TOLERANCES = 1e-7, 1e-11, 1e-14  # tried in turn, until a statement is decided
 MOST_POINTS = len(_TOLERANCES) * _MOST
 Part = tuple[ProofBranch, arb, arb]
@@ -144,7 +144,7 @@ def within(
 
     `tell` is called at each point of the outer integral, of which there are at most MOST_POINTS.
     """
-    with precision(_BITS):
+    with precision(128):
         e, target = ball(epsilon), ball(bound)
         y, stated = arb(c), [(step.law(), count) for step, count in laws]
         kept = math.prod(((1 - law.infinite) ** count for law, count in stated), start=arb(1))

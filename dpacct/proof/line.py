@@ -39,10 +39,9 @@ class Contour:
         demand(whole(self.count, 1), "this number of frequencies")
         demand(positive(self.up), "copies above without a shift upwards")
         demand(real(self.down) and 0 <= self.down < self.c, "a shift down to 0 or beyond")
-        demand(whole(self.doublings, 0, MOST_DOUBLINGS), "this number of cuts of the tail")
+        demand(whole(self.doublings, 0, 1000), "this number of cuts of the tail")
 
 
-MOST_DOUBLINGS = 1000
 Prepared = ProofMoments | NormalProofMoments
 Steps = Sequence[tuple[Prepared, int]]
 

@@ -29,7 +29,6 @@ from .law import Law, ProofBranch
 from .operated import Box, OperatedBranch, exponents
 from .rule import LineRule, PanelRule, PointRow, QuadratureRule, StripRule
 
-_MOST_PIECES = 20_000
 # sinc falls from 1 to sinc(2.5) = 0.239 on [0, 2.5]; beyond, |sinc| stays below that, and below 1/u
 _KNEE = 2.5
 _FAR = 4.6
@@ -48,7 +47,7 @@ def beyond(branch: ProofBranch, power: arb, x: arb, side: int, step: arb | None 
     back = side * arb(deviation / 4)
     total: arb = arb(0)
     a = x
-    for k in range(_MOST_PIECES):
+    for k in range(20_000):
         spend(PIECE)
         size = weight(a)
         rise = 4 / arb(deviation) * (size - weight(a - back))

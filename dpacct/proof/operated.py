@@ -29,7 +29,6 @@ _STRIPS = 8
 """Boxes that cover an ellipse."""
 _AROUND = arb(2) ** -40
 """Half of the interval of plain losses around a crossing, relative."""
-_DEVIATIONS = 40
 
 
 class Balls(Functions):
@@ -178,7 +177,7 @@ class OperatedBranch:
 
     def ends(self) -> tuple[arb, arb]:
         """Two finite ends, outside of which next to nothing is."""
-        reach = _DEVIATIONS / (2 * self.weight.square).sqrt() if self.start is None else arb(0)
+        reach = 40 / (2 * self.weight.square).sqrt() if self.start is None else arb(0)
         centre = self.weight.linear / (2 * self.weight.square) if self.start is None else arb(0)
         shift = 2 * (self.steepest + 1) / (2 * self.weight.square) if self.start is None else arb(0)
         low = centre - reach - shift if self.start is None else self.start

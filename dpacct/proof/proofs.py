@@ -32,7 +32,6 @@ from .rule import Rules, rules_from_json
 
 CEILING, CLOSED_FORM, EDGE, BOUND = "ceiling", "closed", "largest loss", "moment bound"
 LATTICE, LINE = "lattice", "contour"
-_MOST_BITS = 400_000
 
 Evidence = Mapping[str, Any]
 Reading = tuple[Enclosure, Terms]
@@ -51,7 +50,7 @@ class Proof:
     """
 
     def __init__(self, laws: Laws, evidence: Evidence, more_bits: int = 0) -> None:
-        if not whole(evidence["bits"], 1, _MOST_BITS):
+        if not whole(evidence["bits"], 1, 400_000):
             raise ValueError("a precision that no proof takes")
         self.evidence, self._bits = evidence, evidence["bits"] + more_bits
         with precision(self._bits):

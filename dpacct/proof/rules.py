@@ -20,9 +20,6 @@ from .plan import Step
 from .rule import BranchRule, LineRule, PanelRule, PointRow, QuadratureRule, StripRule
 
 _CELLS = 48
-_DAMPED_CELLS = 360
-_FEW_STEPS = 80
-_ROUGH = 8.0  # nats of accuracy of a step, beyond those that its repetitions take
 MOST_INNER = 60_000
 RHO = 4.0
 _TALL, _WIDE = 0.5 * (RHO - 1.0 / RHO), 0.5 * (RHO + 1.0 / RHO)
@@ -205,14 +202,14 @@ def segments(
 
 def _damping(view: View, wanted: Wanted) -> tuple[float, PointRow | None]:
     """A shift and cells for the damped bound, eq. (8), of few steps."""
-    if wanted.steps > _FEW_STEPS:
+    if wanted.steps > 80:
         return 0.0, None
     power, shift = view.powers(wanted)[1], min(1.2 / view.mu, 3.0)
     x = _axis(view, view.powers(wanted), wanted.outer_nats + 10.0)
     value = power * view.log_r(x) + view.density(x)
     wide = x[value > value.max() - wanted.outer_nats - 10.0]
     start, end = min(float(wide[0]), -3.0), max(float(wide[-1]), power * view.mu + 3.0, 3.0)
-    return shift * view.mu, view.grid(start, end, _DAMPED_CELLS)
+    return shift * view.mu, view.grid(start, end, 360)
 
 
 # --- half-lines and intervals
@@ -253,7 +250,8 @@ def _panels(view: View, wanted: Wanted) -> BranchRule:
         # what is left out counts against the whole, which is 1 or more
         top = value.max()
         # at the other tilts the composition is wanted roughly
-        down = depth if tilt == wanted.c else min(depth, math.log(wanted.steps) + _ROUGH)
+        # nats of accuracy of a step, beyond those that its repetitions take
+        down = depth if tilt == wanted.c else min(depth, math.log(wanted.steps) + 8.0)
         last = max(last, float(x[value + hills > top - down][-1]))
         if tilt == wanted.c:
             body = float(x[value > value.max() - 10.0][-1])
@@ -268,10 +266,6 @@ def _panels(view: View, wanted: Wanted) -> BranchRule:
 
 
 _OPERATED_CELLS = 320
-_TALLEST = 1.35
-"""Height of an ellipse at most, in losses: e^z of a box that reaches as high stays off the negative axis."""
-_SLACK = 8.0
-"""Nats by which bounds on boxes may exceed the values at a few points."""
 _SIDES = 1.0, -1.0  # where losses rise, where they fall
 _AROUND_ELLIPSE = np.exp(1j * np.linspace(0.0, math.pi, 17))
 
@@ -327,8 +321,10 @@ def _strips(branch: OperatedBranch, wanted: Wanted) -> BranchRule:
     while pending:
         a, b = pending.pop()
         half = 0.5 * (b - a)
-        short = half <= 1.2 * width and half * _TALL <= _TALLEST
-        if short and excess(0.5 * (a + b), half) <= _ROOM - _SLACK:
+        # an ellipse of height 1.35 in losses: e^z of a box that reaches as high stays off the negative axis
+        short = half <= 1.2 * width and half * _TALL <= 1.35
+        # bounds on boxes may exceed the values at a few points by 8 nats
+        if short and excess(0.5 * (a + b), half) <= _ROOM - 8.0:
             edges.append(b)
             continue
         if len(edges) + len(pending) > MOST_INNER // nodes:

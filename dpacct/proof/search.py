@@ -36,16 +36,9 @@ from .rule import QuadratureRule, has_panels, rules_to_json
 from .rules import Wanted, propose_rule
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
-_FAR_OFF = 6.0  # nats by which the saddle point's delta may differ from the one expected
-_HIGHEST = 2.5  # times the saddle: the largest tilt of an aliasing bound
-_RETREATS = (0.98, 0.93, 0.85, 0.7, 0.5)
-_FEW = 60.0
-_SEARCH_NODE = 3.5e-6  # seconds of a whole search, per node of the floats' rule
-_FEWEST, _DOUBLED, _PARTS = 8, 12, 8
+_PARTS = 8
 MOST_NODES = 40_000
 MOST_DOUBLINGS = 40
-_LATTICE_BITS = 96
-_HEIGHT = 60.0  # nats above the least moment bound at which a tilt of a lattice is still looked at
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9])
 _SPARE = 46  # bits beyond those that the accuracy takes; 128 are two words
 
@@ -114,7 +107,8 @@ class Place:
         def bounds(tilts: Floats) -> Floats:
             return log_bounds(self.floats, tilts, aim.epsilon)
 
-        ups = min(2.0 * unit, (_HIGHEST - 1.0) * c) * _SHIFTS
+        # times the saddle: the largest tilt of an aliasing bound
+        ups = min(2.0 * unit, (2.5 - 1.0) * c) * _SHIFTS
         period, up, down = period_for(bounds, c, ups, min(1.5 * unit, 0.98 * c) * _SHIFTS, aim)
         return 2.0 * math.pi / period, up, down
 
@@ -156,8 +150,10 @@ class Seeker:
         with searching():
             self.place = Place(laws, floats, saddle_for_epsilon(floats, epsilon))
             estimate = self.place.total.log_delta(epsilon)
-        spend(sum(law.node_count for law, _ in floats) * _SEARCH_NODE)
-        if log_delta is None or abs(estimate - log_delta) > _FAR_OFF:
+        # seconds of a whole search, per node of the floats' rule
+        spend(sum(law.node_count for law, _ in floats) * 3.5e-6)
+        # nats by which the saddle point's delta may differ from the one expected
+        if log_delta is None or abs(estimate - log_delta) > 6.0:
             log_delta = estimate if log_delta is None else min(estimate, log_delta)
         self.log_delta = log_delta
         self.excess = self.place.total.height(epsilon) - log_delta
@@ -169,7 +165,7 @@ class Seeker:
         left costs little in height, and far larger steps are possible on it.
         """
         saddle, best = self.place, self.place.effort(aim)
-        for factor in _RETREATS if best > _FEW else ():
+        for factor in (0.98, 0.93, 0.85, 0.7, 0.5) if best > 60.0 else ():
             total = totals(saddle.floats, saddle.total.c * factor)
             place = Place(saddle.laws, saddle.floats, total)
             effort = place.effort(aim)
@@ -214,7 +210,7 @@ def count_nodes(
         logs[:, 1:] = np.logaddexp(halves[:, :-1], logs[:, 1:])
         return logs
 
-    doubled = _FEWEST * np.exp2(np.arange(_DOUBLED + MOST_DOUBLINGS + 1.0))
+    doubled = 8 * np.exp2(np.arange(12 + MOST_DOUBLINGS + 1.0))
     windows = np.lib.stride_tricks.sliding_window_view(
         np.stack((step * doubled, deficit(step * doubled))), MOST_DOUBLINGS + 1, axis=1
     )
@@ -243,7 +239,7 @@ class LatticeSeeker:
 
     def __init__(self, laws: Laws, floats: FloatLaws) -> None:
         self.laws, self._floats = laws, floats
-        with precision(_LATTICE_BITS):
+        with precision(96):
             where = places(laws)
         if where is None:
             raise NotCertified("the losses are on no lattice")
@@ -257,7 +253,8 @@ class LatticeSeeker:
         bounds = log_bounds(self._floats, tilts, epsilon)
         if log_delta is None:  # a little below the least moment bound
             log_delta = float(bounds.min()) - 2.0
-        near = tilts[bounds < bounds.min() + _HEIGHT]
+        # nats above the least moment bound at which a tilt of a lattice is still looked at
+        near = tilts[bounds < bounds.min() + 60.0]
         if not near.size:
             raise NotCertified("no tilt bounds delta at this epsilon")
         aim = Aim(epsilon, log_delta, nats)
@@ -287,7 +284,6 @@ class LatticeSeeker:
         return nodes * (1.0 + bits / 256.0), chosen, bits
 
 
-_BOUND_NATS, _BOUND_BITS = 14.0, 94  # a bound need not be accurate
 _CLEARLY = 1e-6
 _TILTS = np.geomspace(0.7, 5.0, 9)
 _FAR_TILTS = np.geomspace(0.05, 300.0, 29)
@@ -319,6 +315,8 @@ def bound(float_laws: FloatLaws, laws: Laws, epsilon: float, log_target: float) 
     enough = np.flatnonzero(values < log_target - 3.0)
     tilt = float(tilts[enough[0] if enough.size else np.argmin(values)])
     most = max(count for _, count in laws)
-    nats = _BOUND_NATS + math.log(most)
-    rules, bits = propose_rules(laws, Wanted(tilt, tilt, tilt, nats, most, nats), _BOUND_BITS)
+    # a bound need not be accurate
+    nats = 14.0 + math.log(most)
+    # a bound need not be accurate
+    rules, bits = propose_rules(laws, Wanted(tilt, tilt, tilt, nats, most, nats), 94)
     return {"form": BOUND, "bits": bits, "c": tilt, "rules": rules_to_json(rules)}

@@ -19,9 +19,7 @@ from .check import AT_LEAST, AT_MOST, MORE, Claim, decimal, exact_text
 from .direction import FloatAnswers, ProofDirection
 from .plan import read_plan
 
-_NEWTON, _MANY = 12, 60
-_TYPED = 9  # digits of a target that users type
-_MOST_WHOLE = 10**15
+_NEWTON = 12
 
 
 @dataclass
@@ -261,7 +259,7 @@ def _crossing_near(
     below, above = Fraction(0), edge
     for _ in range(4):
         fine = min(1e-2, slope * float(x) * width / 8.0) or 1e-2  # at 0 no share of it is wanted
-        for _ in range(_MANY if direction.closed else _NEWTON):
+        for _ in range(60 if direction.closed else _NEWTON):
             enclosure = direction.enclose(x, fine, log_target)
             if previous is None:
                 slope = direction.steepness(slope)
@@ -312,7 +310,8 @@ def _short(value: Fraction, width: float) -> Fraction:
 
 def _shortest(low: Fraction, high: Fraction) -> Fraction:
     """The decimal of fewest digits in [low, high], 0 < low; the high end if there is none short."""
-    for digits in range(1, _TYPED + 1):
+    # digits of a target that users type
+    for digits in range(1, 9 + 1):
         value = Fraction(decimal(low, digits, up=True))
         if value <= high:
             return value
@@ -406,7 +405,7 @@ def whole_boundary(
     low, high = count, count + 1
     while not _misses(build(high), epsilon, target):
         low, high = high, 2 * high
-        if high > _MOST_WHOLE:
+        if high > (10**15):
             raise NotCertified(f"no whole number above {count} is proven to miss the target")
     while high - low > 1:
         middle = (low + high) // 2

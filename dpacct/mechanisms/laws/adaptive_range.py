@@ -38,19 +38,9 @@ from .knots import above_profile
 
 LONGEST = 512
 """Steps of one block; a longer sequence is blocks of about this many."""
-_LARGEST = 600.0  # a block's largest loss: its odds must be doubles
-_WIDE = 6.0  # a range beyond which long sequences are taken step by step
-# (cells per eta) * nodes * steps that are aimed at, and cells per eta at least and at most
-_WORK = 1e8
-_LEAST_CELLS, _MOST_CELLS = 12, 400
-# deviations of the summed loss up to which the recursion runs; beyond, the moment bound is taken
-_REACH = 14.0
-_BEYOND = 200  # places there
 # what rounding may add in one step, and in all, relative to f
 _ROUNDING = 4e-15
 _SUMMED = 1e-11
-# one step repeated: that of the largest moment at these tilts, in deviations of the summed loss
-_TILTS = (1e-3, 1.0, 2.0, 4.0, 8.0, 16.0, 40.0, 400.0)
 
 
 class _MomentBound:
@@ -91,9 +81,11 @@ class RangeLattice:
     def of(cls, eta: float, steps: int) -> RangeLattice:
         """The finest lattice that the work limit allows."""
         deviation = 0.5 * eta * math.sqrt(steps)
-        reach = min(_REACH * deviation + 0.5 * deviation**2 + eta, steps * eta)
-        affordable = math.sqrt(_WORK * eta / (steps * reach))
-        cells = math.ceil(min(max(_LEAST_CELLS, affordable), _MOST_CELLS))
+        # deviations of the summed loss up to which the recursion runs; beyond, the moment bound is taken
+        reach = min(14.0 * deviation + 0.5 * deviation**2 + eta, steps * eta)
+        # 1e8 cells of the recursion, (cells per eta) * nodes * steps, take about half a second
+        affordable = math.sqrt(1e8 * eta / (steps * reach))
+        cells = math.ceil(min(max(12, affordable), 400))
         return cls(eta, steps, cells, 1 + min(math.ceil(reach / eta * cells), steps * cells))
 
     @property
@@ -142,7 +134,8 @@ class Worst:
         values = self.upper * (1.0 + _SUMMED)
         if x[-1] >= last * (1.0 - 1e-12):
             return x, np.append(values[:-1], 0.0)
-        beyond = np.linspace(x[-1], last, _BEYOND + 1)[1:]
+        # beyond, the moment bound is taken
+        beyond = np.linspace(x[-1], last, 200 + 1)[1:]
         tail = _MomentBound(lattice.eta)(lattice.steps, beyond) * (1.0 + _SUMMED)
         tail[-1] = 0.0
         # moved up to nodes, as f falls: compositions find all losses on one lattice
@@ -218,7 +211,8 @@ class BestStrategy(LossDistribution):
 def _below(eta: float, steps: int, count: int) -> tuple[LossDistribution, ...]:
     """Laws of one two-point step taken so many times, good where `count` are taken."""
     laws = []
-    for tilt in _TILTS:
+    # one step repeated: that of the largest moment at these tilts, in deviations of the summed loss
+    for tilt in (1e-3, 1.0, 2.0, 4.0, 8.0, 16.0, 40.0, 400.0):
         t = worst_place(eta, 2.0 * tilt / (eta * math.sqrt(count)))
         first, second = np.exp(two_points(eta, t).log_p).tolist()
         chances = [math.comb(steps, i) * first ** (steps - i) * second**i for i in range(steps + 1)]
@@ -243,10 +237,12 @@ def _block(eta: float, steps: int) -> Pairs:
 
 def adaptive_pairs(eta: float, count: int) -> tuple[tuple[Pairs, int], ...]:
     """Pairs, each with how often it is repeated, of `count` adaptively chosen steps of range `eta`."""
-    longest = max(1, min(LONGEST, int(_LARGEST / eta)))
+    # a block's largest loss: its odds must be doubles
+    longest = max(1, min(LONGEST, int(600.0 / eta)))
     if count <= longest:
         return ((_block(eta, count), 1),)
-    if eta > _WIDE:
+    # a range beyond which long sequences are taken step by step
+    if eta > 6.0:
         plain = bounded_range_pair(eta).plain()
         return ((replace(plain, lower=tuple(map(Cut, _below(eta, 1, count)))), count),)
     blocks = -(-count // longest)

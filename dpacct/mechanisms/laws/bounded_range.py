@@ -25,10 +25,6 @@ from dpacct.pld.pieces import Cut
 from dpacct.pld.scalar import expm1, log
 from dpacct.pld.stable import Floats
 
-# places of the two-point pair tried for the lower end, as shares of eta; half is best for many steps
-_PLACES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.995, 0.9995)
-
-
 # log(sinh(x)/x) = x^2/6 - x^4/180 + ...
 _SINHC = (
     *(1 / 6, -1 / 180, 1 / 2835, -1 / 37800, 1 / 467775),
@@ -84,6 +80,10 @@ def bounded_range_pair(eta: float) -> Pair:
     def below(rate: float) -> Ways:
         if rate < 1.0:  # the two-point pair in the middle
             return Pair.of(guarantee(0.5 * eta)).at(rate)
-        return tuple(Cut(two_points(eta, share * eta)) for share in _PLACES)
+        # places of the two-point pair tried for the lower end, as shares of eta; half is best for many steps
+        return tuple(
+            Cut(two_points(eta, share * eta))
+            for share in (0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.995, 0.9995)
+        )
 
     return Pair((Cut(bounded_range_loss(eta)),), (BOUNDED_RANGE,), below=below)

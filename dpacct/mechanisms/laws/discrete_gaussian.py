@@ -45,7 +45,6 @@ from dpacct.pld.loss import LossDistribution
 from dpacct.pld.pair import Facing, Pair
 
 # scales up to which noise is summed: e^{-5000}, below any delta that a question may name
-_FAR = 100.0
 WIDEST = 2000.0
 """The largest scale whose atoms are summed; above it, continuous noise bounds them."""
 _VARIANCE = 4.0  # v above
@@ -54,7 +53,8 @@ _OUTWARDS = 2e-15
 
 @lru_cache(maxsize=16)
 def _law(scale: float, shift: int) -> LossDistribution:
-    reach = math.ceil(_FAR * scale)
+    # scales up to which noise is summed: e^{-5000}, below any delta that a question may name
+    reach = math.ceil(100.0 * scale)
     x = np.arange(-reach, shift + reach + 1.0)
     log_q = -0.5 * np.square(x / scale)
     log_q -= math.log(math.fsum(np.exp(log_q).tolist()))

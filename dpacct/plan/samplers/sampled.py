@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 SAMPLING = Word("poisson", "uniform", "none")
 """The sampling of a step; a sampler that states an assumption adds its word."""
-# relative: far above the rounding of a sampled loss, a few operations on floats, of losses of up to 500
-_ROUNDING = Fraction(1, 10**12)
 
 
 class Sampler(Record, ABC):
@@ -236,7 +234,10 @@ class SampledRelease(OnSample, Leaf):
         """Above the largest loss of the pairs, far more than floats round it by."""
         if self.node.pure_epsilon(adjacency) is None:
             return None
-        return Fraction(max(s.ceiling for s in self.pairs(adjacency).upper)) * (1 + _ROUNDING)
+        # 1e-12 is far above the rounding of a sampled loss, of losses of up to 500
+        return Fraction(max(s.ceiling for s in self.pairs(adjacency).upper)) * (
+            1 + Fraction(1, 10**12)
+        )
 
     def in_sample(self, sampler: Sampler) -> Leaf:
         """This release on a sample of a sample; raises `Unsupported` for two kinds of sample."""

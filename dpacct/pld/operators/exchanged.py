@@ -15,9 +15,6 @@ from dpacct.pld.stable import Floats, quiet
 from .operator import Functions, Operator
 from .sampled import SampledLoss
 
-_STEPS = 110
-"""Newton steps at most: so many halvings make an interval of losses as narrow as floats allow."""
-
 
 @dataclass(frozen=True)
 class Exchanged(Operator):
@@ -100,7 +97,8 @@ class Exchanged(Operator):
                         break
                     ends[short] *= 2.0
             x = np.clip(wanted, low, high)
-            for _ in range(_STEPS):
+            # so many halvings make an interval of losses as narrow as floats allow
+            for _ in range(110):
                 error = off(x)
                 low, high = np.where(error < 0.0, x, low), np.where(error < 0.0, high, x)
                 step = x - error / self.slope(x, stable)
