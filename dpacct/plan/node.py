@@ -656,6 +656,7 @@ def _collect() -> None:
     import dpacct.plan.combine
     import dpacct.plan.parallel
     import dpacct.plan.samplers
+    import dpacct.plan.selection
     import dpacct.shuffling.shuffle
     import dpacct.voting.aggregator
 

@@ -46,7 +46,7 @@ def log_phi(x: float) -> float:
     """
     if x >= 0.0:
         return math.log1p(-0.5 * math.erfc(x / _ROOT_2))
-    if x < -_FARTHEST:
+    if x < -1e150:
         return -math.inf
     return math.log(mills_ratio(-x)) - 0.5 * x * x - _LOG_ROOT_2_PI
 
