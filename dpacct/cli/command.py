@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from dpacct.declare.domain import DIGITS, EFFORT, SYNONYMS, Domain, T_co, Word, did_you_mean
+from dpacct.declare.domain import EFFORT, SYNONYMS, Domain, T_co, Word, did_you_mean
 from dpacct.declare.number import text
 from dpacct.declare.record import Parameter, Usage
 from dpacct.errors import DpacctError
@@ -142,13 +142,13 @@ METHOD = option(
 )
 EFFORTS = option("--effort S", "estimated CPU seconds that a proof may cost", default=str(EFFORT))
 ANSWERING = group("Output", METHOD, EFFORTS, QUIET, DETAILS)
-PROOF = group(
-    "Output",
-    option("--digits N", f"prove this many digits; default {DIGITS}"),
-    option("--certificate FILE", "prove the answer and write the proof, for dpacct verify"),
+CERTIFICATE = option(
+    "--certificate FILE", "prove the answer and write the proof, for dpacct verify"
 )
-SAVE = option("--save FILE", "write the plan as a file, for compose and report")
-PROVING = group("Output", *PROOF.options, SAVE)
+PROOF = group("Output", CERTIFICATE)
+PROVING = group(
+    "Output", CERTIFICATE, option("--save FILE", "write the plan, for compose and report")
+)
 
 
 def plan(*, noise: bool = True, steps: bool = True) -> Callable[[], tuple[OptionGroup, ...]]:

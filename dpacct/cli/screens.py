@@ -45,13 +45,11 @@ MULTIPLIER = "standard deviation / clip: what Opacus, Flower, TF Privacy and JAX
 
 def asked(line: CommandLine, question: Question, plan: Any, *, beside: bool) -> Answer:
     """The answer, with its certificate written on request; `beside` adds the other methods' answers."""
-    digits, certificate, method = map(line.get, ("digits", "certificate", "method"))
-    if digits is not None or certificate is not None:
-        proving = "--certificate" if digits is None else "--digits"
-        if method not in ("auto", "certified"):
-            message = f"{proving} needs --method certified, and --method {method} was given"
-            raise Exclusive(message, argument=proving)
-        digits = DIGITS if digits is None else digits
+    certificate, method = line.get("certificate"), line.get("method")
+    if certificate is not None and method not in ("auto", "certified"):
+        message = f"--certificate needs --method certified, and --method {method} was given"
+        raise Exclusive(message, argument="--certificate")
+    digits = None if certificate is None else DIGITS
     answer = ask(question, plan, digits=digits, **line.pick(("method", "effort")))
     if certificate is not None:
         text = output.as_text(answer.certificate, indent=1) + "\n"
@@ -82,9 +80,6 @@ def answered(
     """
     answer, target = screen.answer, screen.asked
     notes = [] if stated.steps.epochs is None else [*stated.steps.notes]
-    if line.get("digits") is not None:
-        ends = f"between {answer.extra['lower_decimal']} and {answer.extra['upper_decimal']}"
-        screen = replace(screen, more=[*screen.more, f"proven: {ends}"])
     if (path := line.get("save")) is not None:
         from dpacct.cli.plan_file import written
 

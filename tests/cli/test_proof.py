@@ -1,4 +1,4 @@
-"""--method certified, --digits, --certificate and verify."""
+"""--method certified, --certificate and verify."""
 
 import json
 from pathlib import Path
@@ -57,8 +57,7 @@ def test_what_is_no_certificate_is_refused_in_a_sentence(text: str, tmp_path: Pa
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
-        ("eps --sigma 1 --delta 1e-5 --digits 9 --method rdp", 2, "--digits needs --method"),
-        ("eps --sigma 1 --delta 1e-5 --digits 2", 2, "from 3 to 300"),
+        ("eps --sigma 1 --delta 1e-5 --certificate x --method rdp", 2, "--certificate needs"),
         ("eps --sigma 1 --delta 1e-5 --certificate /no/such/place", 2, "cannot write"),
         ("verify --certificate /no/such/file", 2, "No such file"),
         ("verify dp_fed_ls.eq15 --certificate out.json", 2, "--certificate"),

@@ -97,7 +97,6 @@ OWN = {
     "delta --sigma 1": {"--eps": EPSILON},
     "eps --sigma 1 --delta .1": {
         "--effort": Real(0, math.inf, "left"),
-        "--digits": Integer(3, 300),
     },
     "noise --eps 1": {"--delta": DELTA},
     "steps --sigma 1 --delta .1": {"--eps": EPSILON},

@@ -1,6 +1,5 @@
 """`dpacct pate`: the keys of its JSON, what is private, files and options that make no sense."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -66,17 +65,6 @@ def test_text_says_that_it_is_private(file: str) -> None:
 def test_quiet_prints_what_may_be_published(file: str) -> None:
     plain = float(run("pate", file, *GIVEN, "--quiet").stdout)
     assert plain == pytest.approx(float(dp.GNMax(sigma=20).plan(4).epsilon(delta=1e-5)), rel=1e-11)
-
-
-def test_a_table_of_all_queries(file: str, tmp_path: Path) -> None:
-    target = tmp_path / "each.csv"
-    assert run("pate", file, *GIVEN, "--per-query", str(target)).code == 0
-    with target.open(encoding="utf-8") as lines:
-        rows = list(csv.DictReader(lines))
-    assert [row["query"] for row in rows] == ["1", "2", "3", "4"]
-    assert [row["label"] for row in rows] == ["0", "0", "1", "0"]
-    assert sum(float(row["share"]) for row in rows) == pytest.approx(1.0)
-    assert all(float(row["exact"]) <= float(row["cost"]) * (1 + 1e-9) for row in rows)
 
 
 def test_numpy_files_and_headings(tmp_path: Path, file: str) -> None:
@@ -166,7 +154,6 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             "takes --b, not --threshold",
         ),
         ("--sigma 3 --delta 1e-5 --neighbours 4", "a multiple of that a row; got 70 in row 1"),
-        ("--sigma 3 --delta 1e-5 --per-query /no/such/place.csv", "cannot write"),
     ],
 )
 def test_options_that_make_no_sense(words: str, message: str, file: str) -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         "delta --noise-multiplier 1 --sampling uniform --rate 0.05 --steps 200 --eps 5",
         "delta --noise-multiplier 1 --rate 0.01 --steps 1000 --eps 200 --json",
         "delta --mechanism laplace --b 20 --steps 100 --eps 2",
-        "delta --noise-multiplier 1.1 --rate 0.01 --steps 1000 --eps 1.5 --digits 20",
     ),
 )
 def main(line: CommandLine) -> Result:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpacct.answer.answer import bounded, grade, safe_number
 from dpacct.cli.command import DELTA, QUIET, CommandLine, argument, command, group, option, switch
-from dpacct.cli.output import Result, must_be_finite, within, write_file
+from dpacct.cli.output import Result, must_be_finite, within
 from dpacct.cli.screens import of_answer
 from dpacct.declare.domain import DELTA as SMALL
 from dpacct.declare.domain import Word
@@ -39,13 +38,12 @@ _TOP = 5  # queries that are shown
     group("Target", DELTA),
     group(
         "Output",
-        option("--per-query FILE", "write the cost of each query as CSV"),
         switch("--exact/--no-exact", "also the exact cost of the released labels", default=True),
         QUIET,
     ),
     examples=(
         "pate votes.csv --sigma 40 --delta 1e-5",
-        "pate votes.csv --sigma 40 --delta 1e-5 --level agent --per-query costs.csv",
+        "pate votes.csv --sigma 40 --delta 1e-5 --level agent",
         "pate votes.csv --sigma 40 --threshold 60 --threshold-sigma 30 --delta 1e-5 --json",
         "pate votes.csv --mechanism laplace --b 20 --delta 1e-5",
     ),
@@ -72,10 +70,6 @@ def main(line: CommandLine) -> Result:
     votes, exact = Votes.read(line.get("path")), bool(line.get("exact")) and not quiet
     cost = aggregator.cost(votes, delta, exact=exact, progress=line.tell)
     must_be_finite(cost.data_independent)
-    if (path := line.get("per_query")) is not None:
-        table = io.StringIO()
-        cost.per_query.write_csv(table)
-        write_file(table.getvalue().encode(), path, "--per-query")
     published = cost.data_independent
     quiet_lines = lambda: [safe_number(published)]  # noqa: E731
     return Result(lambda: _as_json(cost), lambda: _lines(cost), quiet_lines, published)
