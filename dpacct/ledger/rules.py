@@ -1,13 +1,11 @@
 """The rule by which an account decides whether one more release fits its budget.
 
 With a plan declared at the start (`Planned`) only the order of its releases and the moment of stopping may
-depend on outputs; with a privacy filter (`Adaptive`) everything may. Without a budget (`Unlimited`) nothing
-is refused.
+depend on outputs; with a privacy filter (`Adaptive`) everything may. Without a budget nothing is refused.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -136,43 +134,40 @@ def fit_if_planned(budget: Budget, charges: Charges, node: Node) -> int:
     return int(most)
 
 
-class BudgetRule(ABC):
-    """Decides about charges; it keeps none itself, so that equal accounts are decided once."""
+class BudgetRule:
+    """Decides about charges; it keeps none itself, so that equal accounts are decided once.
 
-    name: ClassVar[str]
-    meaning: ClassVar[str]
+    This one is for an account without a budget: it refuses nothing, and guarantees nothing.
+    """
+
+    name: ClassVar[str] = "none"
+    meaning: ClassVar[str] = "no budget: releases are counted, and none is refused"
     """The rule in words: which releases may depend on earlier results."""
     why: ClassVar[Citation]
-    limited: ClassVar[bool | None] = True  # whether the budget states an epsilon; None: either
     whole: Node | None = None  # the plan that was declared at the start
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
 
-    @classmethod
-    def read(cls, budget: Budget, fields: dict[str, Any]) -> BudgetRule:
-        """Read what `to_dict` wrote."""
-        return cls(budget)
-
-    @abstractmethod
     def holds(self, charges: Charges) -> bool:
         """Return whether what was charged is within the budget."""
+        return True
 
     def fits(self, charges: Charges, node: Node) -> bool:
         """Return whether `node` can be released within the budget, after all that was charged."""
         return self.holds(charges.after(node))
 
-    @abstractmethod
     def share(self, charges: Charges) -> float:
         """The used share of the budget, from 0 to 1, in the rule's own measure."""
+        return 0.0
 
-    @abstractmethod
     def steps(self, charges: Charges, node: Node) -> int:
         """The number of times that `node` can still be released."""
+        return MOST
 
-    @abstractmethod
     def room(self, charges: Charges, node: Node) -> str:
         """Return the sentence that says how many releases of `node` still fit, why, and what fits more."""
+        return "this ledger has no budget, and counts any number of releases"
 
     def refusal(self, charges: Charges, node: Node) -> str:
         """Return the sentence that says why `node` does not fit."""
@@ -181,12 +176,12 @@ class BudgetRule(ABC):
     def guarantee(self, charges: Charges) -> Answer:
         """The guarantee whenever the releases stop: the budget, or the cost of a declared plan.
 
-        Raises `NotCertified` where more was counted than the budget allows.
+        Raises `NotCertified` where more was counted than the budget allows, `Unsupported` without a budget.
         """
         if not self.holds(charges):
             message = f"the ledger counts more than its budget, {self.budget}: nothing is guaranteed by it"
             raise NotCertified(message, argument="budget")
-        value = self._limit(charges)
+        value = self._limit()
         assumed = () if charges.plan is None else charges.plan.assumptions(self.budget.adjacency)
         return Answer(
             quantity="epsilon",
@@ -202,10 +197,12 @@ class BudgetRule(ABC):
             tree=charges.plan,
         )
 
-    def _limit(self, charges: Charges) -> float:
+    def _limit(self) -> float:
         """The epsilon that is guaranteed."""
-        assert self.budget.epsilon is not None
-        return float(self.budget.epsilon)
+        if self.budget.epsilon is not None:
+            return float(self.budget.epsilon)
+        message = "a ledger made without a budget or a plan guarantees nothing for releases that may depend"
+        raise Unsupported(f"{message} on earlier results: see what it has spent", argument="budget")
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, for the entry that opens an account."""
@@ -222,18 +219,12 @@ class Planned(BudgetRule):
     name = "planned"
     meaning = "a plan declared in advance; its order, and when to stop, may depend on results"
     why = DECLARED_PLAN
-    limited = None
     whole: Node
 
     def __init__(self, budget: Budget, plan: Node) -> None:
         super().__init__(budget)
         self.whole = plan
         self._planned = dict(plan.releases())
-
-    @classmethod
-    def read(cls, budget: Budget, fields: dict[str, Any]) -> BudgetRule:
-        """Read the rule and its whole plan."""
-        return cls(budget, from_dict(fields["plan"]))
 
     def check(self) -> None:
         """Refuse a plan that costs more than the budget; asked when an account is opened."""
@@ -279,10 +270,10 @@ class Planned(BudgetRule):
         left = self.steps(charges, node)
         return f"the declared plan has room for {left:,} more {_releases(left)} of {shown(node)}"
 
-    def _limit(self, charges: Charges) -> float:
+    def _limit(self) -> float:
         """The cost of the whole plan, which bounds that of any part of it."""
         cost = float(epsilon(self.whole, self.budget))
-        return cost if self.budget.epsilon is None else min(cost, super()._limit(charges))
+        return cost if self.budget.epsilon is None else min(cost, super()._limit())
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, with the whole plan."""
@@ -356,35 +347,6 @@ class Adaptive(BudgetRule):
         return f"{sentence}; declare the plan first (plan=) and {many:,} fit"
 
 
-class Unlimited(BudgetRule):
-    """Nothing is refused, and nothing is guaranteed but what `spent` says of a plan fixed in advance."""
-
-    name = "none"
-    meaning = "no budget: releases are counted, and none is refused"
-    limited = False
-
-    def holds(self, charges: Charges) -> bool:
-        """Always: there is no budget."""
-        return True
-
-    def share(self, charges: Charges) -> float:
-        """0, as there is no budget."""
-        return 0.0
-
-    def steps(self, charges: Charges, node: Node) -> int:
-        """The largest countable number: there is no budget."""
-        return MOST
-
-    def room(self, charges: Charges, node: Node) -> str:
-        """Say that there is no limit."""
-        return "this ledger has no budget, and counts any number of releases"
-
-    def guarantee(self, charges: Charges) -> Answer:
-        """Raises `Unsupported`: without a budget or a plan nothing was promised."""
-        message = "a ledger made without a budget or a plan guarantees nothing for releases that may depend"
-        raise Unsupported(f"{message} on earlier results: see what it has spent", argument="budget")
-
-
 def _releases(count: int) -> str:
     return "release" if count == 1 else "releases"
 
@@ -409,7 +371,7 @@ class Terms(NamedTuple):
             rule = Planned(budget, budget.check(plan))
             rule.check()
             return rule
-        return Unlimited(budget) if budget.epsilon is None else Adaptive(budget)
+        return BudgetRule(budget) if budget.epsilon is None else Adaptive(budget)
 
     def agrees(self, rule: BudgetRule, *, asked: bool = True) -> None:
         """Refuse to open what exists as something else; without `asked` the budget is the one it has."""
@@ -437,12 +399,14 @@ class Terms(NamedTuple):
 def read(fields: dict[str, Any]) -> BudgetRule:
     """The rule and the budget that an entry names."""
     budget, name = Budget.from_dict(fields["budget"]), fields.get("rule")
-    for kind in (Planned, Adaptive, Unlimited):
-        if kind.name == name and kind.limited in (None, budget.epsilon is not None):
-            return kind.read(budget, fields)
+    if name == Planned.name:
+        return Planned(budget, from_dict(fields["plan"]))
+    kind = BudgetRule if budget.epsilon is None else Adaptive
+    if name == kind.name:
+        return kind(budget)
     message = "rule must be adaptive, planned or none as its budget allows"
     raise LedgerDamaged(f"{message}, got {shown(name)}")
 
 
-MEANING = {kind.name: kind.meaning for kind in (Planned, Adaptive, Unlimited)}
+MEANING = {kind.name: kind.meaning for kind in (Planned, Adaptive, BudgetRule)}
 """The rules in words."""
