@@ -95,15 +95,9 @@ def main(line: CommandLine) -> Result:
     if (certificate := line.get("certificate")) is not None:
         proof = as_text(report.answer.certificate, indent=1) + "\n"
         write_file(proof.encode(), certificate, "--certificate")
-    writers = {
-        "text": report.to_text,
-        "markdown": report.to_markdown,
-        "html": report.to_html,
-        "latex": report.to_latex,
-        "json": report.to_json,
-        "bibtex": report.to_bibtex,
-    }
-    written = "\n".join((*report.warnings, report.statement)) + "\n" if quiet else writers[chosen]()
+    written = "\n".join((*report.warnings, report.statement)) + "\n"
+    if not quiet:
+        written = getattr(report, f"to_{chosen}")()
     if output is not None:
         write_file(written.encode(), output)
     notes = [] if path else screens.two_readings(line.stated(), resolve_adjacency(file.node))
