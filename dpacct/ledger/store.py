@@ -38,12 +38,12 @@ _SCHEMA = """
 CREATE TABLE entry (n INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL);
 CREATE VIEW plan AS SELECT plan.key AS id, plan.value AS text, entry.n
   FROM entry, json_each(entry.text, '$.plans') AS plan;
-CREATE VIEW account AS SELECT name.value AS name, opened.value ->> 0 AS rule, entry.n
+CREATE VIEW account AS SELECT name.value AS name, json_extract(opened.value, '$[0]') AS rule, entry.n
   FROM entry, json_each(entry.text, '$.accounts') AS opened, json_each(opened.value, '$[1]') AS name;
-CREATE VIEW charge AS SELECT entry.n, name.value AS account, spend.value ->> 0 AS plan,
-    entry.text ->> 'label' AS label, entry.text ->> 'named' AS named
+CREATE VIEW charge AS SELECT entry.n, name.value AS account, json_extract(spend.value, '$[0]') AS plan,
+    json_extract(entry.text, '$.label') AS label, json_extract(entry.text, '$.named') AS named
   FROM entry, json_each(entry.text, '$.spend') AS spend, json_each(spend.value, '$[1]') AS name;
-CREATE VIEW outcome AS SELECT ended.value ->> 0 AS n, ended.value ->> 1 AS how, entry.n AS noted
+CREATE VIEW outcome AS SELECT json_extract(ended.value, '$[0]') AS n, json_extract(ended.value, '$[1]') AS how, entry.n AS noted
   FROM entry, json_each(entry.text, '$.ended') AS ended;
 CREATE TRIGGER kept BEFORE UPDATE ON entry BEGIN SELECT RAISE (ABORT, 'a ledger only grows'); END;
 CREATE TRIGGER stays BEFORE DELETE ON entry BEGIN SELECT RAISE (ABORT, 'a ledger only grows'); END;
