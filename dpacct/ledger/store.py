@@ -43,7 +43,8 @@ CREATE VIEW account AS SELECT name.value AS name, json_extract(opened.value, '$[
 CREATE VIEW charge AS SELECT entry.n, name.value AS account, json_extract(spend.value, '$[0]') AS plan,
     json_extract(entry.text, '$.label') AS label, json_extract(entry.text, '$.named') AS named
   FROM entry, json_each(entry.text, '$.spend') AS spend, json_each(spend.value, '$[1]') AS name;
-CREATE VIEW outcome AS SELECT json_extract(ended.value, '$[0]') AS n, json_extract(ended.value, '$[1]') AS how, entry.n AS noted
+CREATE VIEW outcome AS SELECT json_extract(ended.value, '$[0]') AS n,
+    json_extract(ended.value, '$[1]') AS how, entry.n AS noted
   FROM entry, json_each(entry.text, '$.ended') AS ended;
 CREATE TRIGGER kept BEFORE UPDATE ON entry BEGIN SELECT RAISE (ABORT, 'a ledger only grows'); END;
 CREATE TRIGGER stays BEFORE DELETE ON entry BEGIN SELECT RAISE (ABORT, 'a ledger only grows'); END;
