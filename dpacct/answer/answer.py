@@ -230,11 +230,7 @@ class Answer:
         return {"basis": [*self.basis], "basis_ids": [citation.id for citation in self.basis]}
 
     def _numbers(self) -> dict[str, Any]:
-        results: dict[str, Any] = {
-            "value": _json(self.value),
-            "lower": _json(self.lower),
-            "upper": _json(self.upper),
-        }
+        results = {name: _json(vars(self)[name]) for name in ("value", "lower", "upper")}
         results |= {"side": str(self.side), "strength": str(self.strength), "method": self.method}
         return results if self.log_value is None else results | {"log_value": _json(self.log_value)}
 

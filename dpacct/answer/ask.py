@@ -10,6 +10,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Set
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import wraps
@@ -103,11 +104,10 @@ class _PointQuestion(Question):
         """Prove both ends in ball arithmetic."""
         from dpacct.plan import certified
 
-        ways: dict[str, Callable[..., Proven]]
-        ways = {"epsilon": certified.epsilon, "delta": certified.delta}
-        return ways[self.quantity](
-            plan, **{self.other: self.at}, adjacency=adjacency, digits=digits, effort=effort
-        )
+        proofs: dict[str, Callable[..., Proven]]
+        proofs = {"epsilon": certified.epsilon, "delta": certified.delta}
+        about: dict[str, Any] = {self.other: self.at, "adjacency": adjacency}
+        return proofs[self.quantity](plan, **about, digits=digits, effort=effort)
 
     def compute(self, plan: Node, adjacency: Adjacency | None, method: str) -> Answer:
         """Compute the answer by one method."""
@@ -322,47 +322,32 @@ def _bounded(
     question: Question, plan: Any, adjacency: Adjacency | None, error: NotCertified
 ) -> Answer:
     """The bound by Renyi divergences if the strongest method withholds its answer; else its error."""
-    try:
+    with suppress(DpacctError):
         answer = question.compute(plan, adjacency, "rdp")
-    except DpacctError:
-        raise error from None
-    if math.isfinite(float(answer)):
-        return answer
+        if math.isfinite(float(answer)):
+            return answer
     raise error
-
-
-def listed(values: Any) -> tuple[list[Any], tuple[int, ...]] | None:
-    """The numbers of a list or array in reading order, and its shape; None for a single number."""
-    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
-        return None
-    import numpy as np
-
-    array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
-    if array.ndim == 0 or not array.size:
-        return None
-    return array.ravel().tolist(), array.shape
 
 
 def ask_at(kind: type[Question], values: Any, plan: Any, **how: Any) -> Any:
     """`ask` at one value of a question's parameter, or at each of many: `Answers` of their shape."""
-    many = listed(values)
-    if many is None:
+    if isinstance(values, str | bytes | Mapping | Set) or not isinstance(values, Iterable):
         return ask(kind(values), plan, **how)
-    flat, shape = many
-    return Answers([ask(kind(value), plan, **how) for value in flat], shape)
+    import numpy as np
+
+    array = np.asarray(values if isinstance(values, np.ndarray) else list(values))
+    if array.ndim == 0 or not array.size:
+        return ask(kind(values), plan, **how)
+    return Answers([ask(kind(v), plan, **how) for v in array.ravel().tolist()], array.shape)
 
 
 def alternatives(question: Question, plan: Any, *, but: str = "") -> tuple[Answer, ...]:
     """The answers of the other methods; a method that does not apply to the plan is left out."""
-    found = (_attempted(question, plan, method) for method in COMPARED if method != but)
-    return tuple(answer for answer in found if answer is not None and answer.method != but)
-
-
-def _attempted(question: Question, plan: Any, method: str) -> Answer | None:
-    try:
-        return ask(question, plan, method=method)
-    except DpacctError:
-        return None
+    answers = []
+    for method in COMPARED:
+        with suppress(DpacctError):
+            answers += [ask(question, plan, method=method)] if method != but else []
+    return tuple(answer for answer in answers if answer.method != but)
 
 
 def either(who: str, delta: Any, epsilon: Any) -> tuple[type[Epsilon | Delta], Any]:
