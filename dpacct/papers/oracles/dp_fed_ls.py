@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -65,21 +66,28 @@ def of_a_fixed_size(tau: float, nu2: float, alpha: float) -> float | None:
     return truths.by_fixed_size(alpha, tau, math.sqrt(nu2))
 
 
-def _delivered(node: dp.Node, epsilon: float, delta: float) -> Comparison:
+def _delivered(node: dp.Node, steps: int, epsilon: float, delta: float) -> Comparison:
     """Delta by Renyi moments, which bound it from above; where that is above the target, exactly."""
-    true = node.delta(epsilon=epsilon, method="rdp").value
+    true = (node * steps).delta(epsilon=epsilon, method="rdp").value
     if true > delta:
-        true = node.delta(epsilon=epsilon, method="exact").value
+        true = (node * steps).delta(epsilon=epsilon, method="exact").value
     return Comparison(delta, true, true)
 
 
 @oracle("eq3", "theorem1", draws=300, within=1e-6, claimed=True)
 def uniform_guarantee(
-    nu: float, epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float = 0.0
+    nu: float, tau: float, clip: float, lam: float = 0.0, **run: Any
 ) -> Comparison:
     """Delta at that noise and epsilon under replace-one: C_tau at sigma = nu/(2G), composed."""
-    node = dp.WithoutReplacement(tau)(dp.Gaussian(sigma=nu / (2.0 * clip))) * steps
-    return _delivered(node, epsilon, delta)
+    step = dp.WithoutReplacement(tau)(dp.Gaussian(sigma=nu / (2.0 * clip)))
+    return _delivered(step, **run)
+
+
+@oracle("theorem2_corrected", draws=150, within=1e-6, claimed=True)
+@oracle("eq4", "theorem2", draws=60, within=1e-6, claimed=True)
+def sampled(nu: float, tau: float, clip: float, lam: float = 0.0, **run: Any) -> Comparison:
+    """Delta at that noise and epsilon: Poisson sampling at sigma = nu/G, composed as above."""
+    return _delivered(dp.Poisson(tau)(dp.Gaussian(sigma=nu / clip)), **run)
 
 
 def _least_epsilon(constant: float, least: float, delta: float, tau: float, steps: int) -> float:
@@ -119,16 +127,6 @@ def exchanged(clip: float, m: int) -> float:
     """Two opposite updates, clipped as Algorithm 1 does, and the means they lead to."""
     first, second = (v / max(1.0, abs(v) / clip) for v in (9.0 * clip, -9.0 * clip))
     return (first - second) / m
-
-
-@oracle("theorem2_corrected", draws=150, within=1e-6, claimed=True)
-@oracle("eq4", "theorem2", draws=60, within=1e-6, claimed=True)
-def sampled(
-    nu: float, epsilon: float, delta: float, tau: float, clip: float, steps: int, lam: float = 0.0
-) -> Comparison:
-    """Delta at that noise and epsilon: Poisson sampling at sigma = nu/G, composed as above."""
-    node = dp.Poisson(tau)(dp.Gaussian(sigma=nu / clip)) * steps
-    return _delivered(node, epsilon, delta)
 
 
 @oracle("theorem2_least_epsilon", draws=12, within=1e-6)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -74,30 +75,21 @@ def two_samples(smoothness: float, rho: float) -> Ends:
 
 @oracle("theorem4", draws=300, within=1e-7, claimed=True)
 def gaussian_step(
-    claimed: float,
-    smoothness: float,
-    rho: float,
-    sigma: float,
-    clip: float,
-    dimension: int,
-    samples: int,
-    participants: int,
-    slack: float,
+    claimed: float, sigma: float, clip: float, dimension: int, slack: float, **run: Any
 ) -> Comparison | None:
     """The step that the proof describes: a shift of 2 L rho/m against noise of std sigma C/m, sampled.
 
     The printed delta is taken at the best t >= 1, W' as in the proof, and only where it is below 1.
     """
-    spread = 2.0 * smoothness * rho * sigma * clip * dimension / participants**2
+    shift, participants = 2.0 * run["smoothness"] * run["rho"], run["participants"]
+    spread = shift * sigma * clip * dimension / participants**2
     bar = math.sqrt(-2.0 * math.log(slack))
     t = max(1.0, bar / spread)
     log_delta = 0.5 * (t * spread) ** 2 - t * spread * bar
-    if log_delta >= 0.0:
+    mu, rate = shift / (sigma * clip), participants / run["samples"]
+    if log_delta >= 0.0 or mu > 25.0 or claimed >= 29.0:
         return None
-    mu, rate = 2.0 * smoothness * rho / (sigma * clip), participants / samples
-    if mu > 25.0:
-        return None
-    true = truths.sampled_profile(mu, claimed, rate) if claimed < 29.0 else None
+    true = truths.sampled_profile(mu, claimed, rate)
     return None if true is None else Comparison(rate * math.exp(log_delta), true, true)
 
 
@@ -223,18 +215,14 @@ _few = partial(oracle, draws=12, within=1e-6, claimed=True)
 
 
 @_few("theorem2", "theorem2_corrected")
-def sampled(
-    epsilon: float, rate: float, sigma: float, rounds: int, delta: float
-) -> Comparison | None:
+def sampled(claimed: float, delta: float, **run: Any) -> Comparison | None:
     """The exact delta at the claimed epsilon, each client sampled by its own coin."""
-    node = _poisson(rate, sigma, rounds)
-    return _delivered(node, epsilon, delta) if rate * rounds >= 1.0 else None
+    few = run["rate"] * run["rounds"] < 1.0
+    return None if few else _delivered(_poisson(**run), claimed, delta)
 
 
 @_few("theorem2_algorithm1", "theorem2_without_replacement")
-def without_replacement(
-    epsilon: float, rate: float, sigma: float, rounds: int, delta: float
-) -> Comparison | None:
+def without_replacement(claimed: float, delta: float, **run: Any) -> Comparison | None:
     """The exact delta at the claimed epsilon for Algorithm 1: below, of data sets; above, of C_q."""
-    node = _algorithm1(rate, sigma, rounds)
-    return _delivered(node, epsilon, delta) if rate * rounds >= 1.0 else None
+    few = run["rate"] * run["rounds"] < 1.0
+    return None if few else _delivered(_algorithm1(**run), claimed, delta)
