@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from dpacct.citations import Citation
+from dpacct.declare.domain import DIGITS
 from dpacct.declare.number import Direction, down, near, power_of_ten, rounded, up
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.vocabulary import Adjacency, Assumption, Side, Strength, Unit
@@ -156,9 +157,6 @@ class Answer:
             context.rounding = ROUND_HALF_EVEN if self.is_estimate else rounding
             return format(Decimal(repr(safe)), spec)
 
-    def __round__(self, digits: int = 0) -> float:
-        return float(format(self, f".{digits}f"))
-
     @property
     def is_estimate(self) -> bool:
         """Return whether the number bounds nothing."""
@@ -203,10 +201,6 @@ class Answer:
         An end that is not known is null. JSON has no infinity: an infinite number is the string
         "inf" or "-inf", which `float` reads. A plan made of a function is null. Keys of `extra` stand
         beside the others; the alternatives carry their own bracket and time.
-
-        >>> import dpacct as dp
-        >>> dp.PureDP(epsilon=1).epsilon(delta=0).to_dict()["side"]
-        'upper'
         """
         results: dict[str, Any] = {
             "schema": SCHEMA,
@@ -272,11 +266,6 @@ class Answers(Sequence["Answer"]):
 
     An end that is not known is nan. As an array, it is the safe ends; as a sequence, single answers.
     `side` and `strength` are what all of them have at least.
-
-    >>> import dpacct as dp
-    >>> answers = dp.Gaussian(sigma=2).epsilon([1e-5, 1e-6], method="exact")
-    >>> [f"{answer:.4f}" for answer in answers], answers.upper.shape, str(answers.side)
-    (['1.9931', '2.2541'], (2,), 'two-sided')
     """
 
     def __init__(self, answers: Sequence[Answer], shape: tuple[int, ...] | None = None) -> None:
@@ -336,7 +325,6 @@ class Answers(Sequence["Answer"]):
 
 # --- as a reader takes one: its side, its grade, and as many digits as are true
 
-DIGITS = 12
 # A bracket narrower than this is one number to any reader of twelve digits.
 _TIGHT = 1e-9
 

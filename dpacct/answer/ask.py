@@ -223,10 +223,6 @@ def pure(plan: Node, adjacency: Adjacency | None = None, method: str = "auto") -
     """The epsilon at which a plan is differentially private with delta 0, an upper end.
 
     Infinite, with a note, where some output has no bounded loss, as with Gaussian noise.
-
-    >>> import dpacct as dp
-    >>> print((dp.Laplace(b=2) * 3 + dp.RandomizedResponse(eps0="0.5")).epsilon(0))
-    epsilon <= 2 upper, bound (pure), add-remove
     """
     from dpacct.plan.node import resolve_adjacency
 
@@ -272,11 +268,6 @@ def ask(
 
     Raises `NotCertified` where a proof was insisted on and there is none, `Unsupported` where the
     method does not apply, `Unreachable` where no parameter meets a target, `InvalidArgument`.
-
-    >>> import dpacct as dp
-    >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
-    >>> ask(Epsilon(1e-5), run).method, ask(Epsilon(1e-5), run, effort=0).method
-    ('certified', 'exact')
     """
     started = time.perf_counter()
     word = None if adjacency is None else Adjacency.parse(adjacency, argument="adjacency")

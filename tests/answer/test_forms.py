@@ -36,7 +36,6 @@ def test_formats_are_those_of_numbers() -> None:
     answer = at_most(1.51536)
     assert (f"{answer:.3f}", f"{answer:8.2f}", f"{answer:.2e}") == ("1.516", "    1.52", "1.52e+0")
     assert f"{answer}" == str(answer) and f"{at_most(float('inf')):.2f}" == "inf"
-    assert round(answer, 2) == 1.52 and round(at_least(1.519), 2) == 1.51
     estimate = dp.Answer(
         quantity="epsilon", value=1.5151, side="none", strength="estimate", method="clt"
     )
