@@ -38,7 +38,8 @@ class Domain(Generic[T_co]):
 class _Interval(Domain[T_co]):
     """Base of `Real` and `Integer`: two ends, and whether each belongs to the domain.
 
-    `typical` is where values usually lie; `as_float=False` also admits what a double can't hold (1e-400).
+    `typical` is where values usually lie; `as_float=False` also admits what a double can't hold (1e-400);
+    `above` ends the refusal of a number that is too large.
     """
 
     noun: ClassVar[str] = "a number"
@@ -52,12 +53,13 @@ class _Interval(Domain[T_co]):
         *,
         typical: tuple[float, float] | None = None,
         as_float: bool = True,
+        above: str = "",
     ) -> None:
         self.lower: Fraction | float = -math.inf if lower == -math.inf else number(lower)
         self.upper: Fraction | float = math.inf if upper == math.inf else number(upper)
         self.closed_left = lower != -math.inf if self.whole else closed in ("left", "both")
         self.closed_right = upper != math.inf if self.whole else closed in ("right", "both")
-        self.typical, self.as_float = typical, as_float
+        self.typical, self.as_float, self.above = typical, as_float, above
         low, high = (rounded(end, "nearest", 17, largest=6) for end in (self.lower, self.upper))
         above = f"{'of at least' if self.closed_left else 'above'} {low}" if low != "-inf" else ""
         below = f"{'at most' if self.closed_right else 'below'} {high}" if high != "inf" else ""
@@ -87,7 +89,7 @@ class _Interval(Domain[T_co]):
         if self.whole and (result.denominator != 1 or not isinstance(value, str | Integral)):
             raise self.refusal(name, value)
         if not self.contains(result):
-            raise self.refusal(name, value, error=error)
+            raise self.refusal(name, value, self.above if result > self.upper else "", error)
         if self.as_float and not fits(result):
             limits = ", which floating point (2.3e-308 to 1.8e308) cannot hold"
             raise self.refusal(name, value, limits, error)
@@ -214,8 +216,6 @@ SHARE = Real(0, 1, "both")
 """A part of something, none and all included."""
 STEPS = Integer(1, 10**15)
 """The number of releases."""
-SEED = Integer(0, 10**18)
-"""The seed of a random generator; the same seed repeats the draws."""
 DELTA = Real(0, 1, as_float=False)
 """The delta of a question: it may lie far below the range of floats (`ln` gives its logarithm)."""
 PURE_DELTA = Real(0, 1, "left", as_float=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpacct.declare.domain import POSITIVE, RATE, STEPS, Integer
+from dpacct.declare.domain import POSITIVE, STEPS, Integer, Real
 from dpacct.declare.number import text
 from dpacct.declare.record import Call, Exclusive, Parameter, Record, Usage
 from dpacct.errors import InvalidArgument
@@ -24,7 +24,10 @@ class Steps(Record):
     """
 
     rate: Parameter[Fraction | None] = Parameter(
-        RATE, "share of the data that a step samples", "Q", default=None
+        Real(0, 1, "right", above=", which is no share: give batch size and dataset size"),
+        "share of the data that a step samples",
+        "Q",
+        default=None,
     )
     batch_size: Parameter[int | None] = Parameter(
         _COUNT, "with dataset size, instead of the rate: B / N", "B", default=None
