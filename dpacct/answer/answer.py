@@ -266,6 +266,10 @@ class Answers(Sequence["Answer"]):
 
     An end that is not known is nan. As an array, it is the safe ends; as a sequence, single answers.
     `side` and `strength` are what all of them have at least.
+
+    >>> import dpacct as dp
+    >>> dp.Gaussian(sigma=2).epsilon([1e-5, 1e-6], method="exact").upper.shape
+    (2,)
     """
 
     def __init__(self, answers: Sequence[Answer], shape: tuple[int, ...] | None = None) -> None:

@@ -242,7 +242,12 @@ class CommandLine:
         """Say on a terminal how far a command has come, twice a second, from the second second on."""
         if sys.stderr is not None and sys.stderr.isatty() and time.monotonic() - self._told > 2.0:
             self._told = time.monotonic() - 1.5
-            click.echo(f"\rdpacct {self.command.name}: {text[:80]}\x1b[K\r", err=True, nl=False)
+            click.echo(f"\x1b[Kdpacct {self.command.name}: {text[:80]}\r", err=True, nl=False)
+
+    def clear(self) -> None:
+        """Take away what `tell` has said."""
+        if sys.stderr is not None and sys.stderr.isatty():
+            click.echo("\x1b[K", err=True, nl=False)
 
     def named(self, error: DpacctError) -> DpacctError:
         """The error, with the option's name in the place of Python's."""
@@ -299,6 +304,7 @@ class Command(click.Command):
         line = CommandLine(self, ctx.params)
         try:
             result = self.function(line)
+            line.clear()
             quiet = bool(line.get("quiet"))
             if line.json:
                 lines = [*filter(None, [output.document(str(self.name), result.body())])]

@@ -128,6 +128,7 @@ def _searched(line: CommandLine, names: tuple[str, ...]) -> Result:
         report = examine(statement, draws=draws, seed=seed)
         reports.append(report)
         if not line.json and (report.surprising or not line.get("quiet")):
+            line.clear()
             click.echo("\n  ".join([_line(report), *report.problems]))
     surprising = [r.statement.id for r in reports if r.surprising]
     unjudged = [r.statement.id for r in reports if r.unjudged]
