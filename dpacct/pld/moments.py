@@ -202,12 +202,20 @@ class Tilted:
         mean = float(tilted @ loss) / total
         sure = c * (law.lost + law.infinite) < 1.0  # else their difference has no digits for this
         if sure and abs(log_moment) < 0.5:
-            rise = _rise(y, self.log_w)
-            divergence = _divergence(loss, self.log_w)
+            w = np.exp(self.log_w)
+            if float(np.minimum.reduce(loss)) > -_LARGE and float(np.maximum.reduce(y)) < _LARGE:
+                both = np.empty((2, y.size))
+                both[0] = y
+                np.negative(loss, out=both[1])
+                rise, back = expm1_linear(both)
+                rise *= w
+                divergence = float(w @ back)
+            else:
+                rise, divergence = _rise(y, self.log_w), _divergence(loss, self.log_w)
             excess = c * (law.lost - law.infinite + divergence) - law.infinite
             excess += float(np.add.reduce(rise))
             log_moment = math.log1p(excess)
-            rise += np.exp(self.log_w) * y
+            rise += w * y
             mean = (law.lost - law.infinite + divergence + float(rise @ loss)) / (1.0 + excess)
         spread = loss - mean
         tilted *= spread
