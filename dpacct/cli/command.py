@@ -194,7 +194,7 @@ class CommandLine:
     def __init__(self, command: Command, values: Mapping[str, Any]) -> None:
         self.command, self.values = command, values
         self.json: bool = values["json"]
-        self._told = time.monotonic()
+        self._told, self._shown = time.monotonic(), False
 
     def get(self, name: str) -> Any:
         """The text of an option, a tuple of one that may be given several times; None if not typed."""
@@ -241,12 +241,12 @@ class CommandLine:
     def tell(self, text: str) -> None:
         """Say on a terminal how far a command has come, twice a second, from the second second on."""
         if sys.stderr is not None and sys.stderr.isatty() and time.monotonic() - self._told > 2.0:
-            self._told = time.monotonic() - 1.5
+            self._told, self._shown = time.monotonic() - 1.5, True
             click.echo(f"\x1b[Kdpacct {self.command.name}: {text[:80]}\r", err=True, nl=False)
 
     def clear(self) -> None:
         """Take away what `tell` has said."""
-        if sys.stderr is not None and sys.stderr.isatty():
+        if self._shown:
             click.echo("\x1b[K", err=True, nl=False)
 
     def named(self, error: DpacctError) -> DpacctError:
