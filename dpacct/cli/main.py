@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from dpacct.cli.command import Command, spelled
+from dpacct.cli.command import Command
 from dpacct.cli.output import SCHEMA, ExitStatus, as_text
 from dpacct.declare.domain import did_you_mean
 from dpacct.declare.record import Usage
@@ -164,8 +164,6 @@ def _usage(error: click.ClickException) -> Failure:
         message = f"{where} has no option {argument}{end}"
     elif isinstance(error, click.BadOptionUsage):
         argument, message = error.option_name, f"{error.option_name} needs a value after it"
-    elif isinstance(error, click.BadParameter):
-        argument = spelled(error.param)
     else:
         message = f"{where} {message[:1].lower()}{message[1:]}"
     return Failure(ExitStatus.USAGE, "usage", message, argument)
@@ -197,13 +195,7 @@ def load(name: str) -> Command:
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 100},
 )
-@click.version_option(
-    None,
-    *("--version", "-V"),
-    package_name="dpacct",
-    message="%(package)s %(version)s",
-    help="Print the version and exit.",
-)
+@click.version_option(None, "--version", "-V", package_name="dpacct", message="dpacct %(version)s")
 @click.pass_context
 def root(ctx: click.Context) -> None:
     """An exact accountant for differential privacy.

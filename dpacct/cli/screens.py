@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -108,33 +109,25 @@ def two_readings(
     size = stated.kind.sought
     if size not in stated.noise or "noise_multiplier" not in stated.kind.parameters:
         return []
-    value = stated.noise[size]
-    other = stated._replace(noise={"noise_multiplier": value})
-    return readings(
-        stated.call(size),
-        number(value),
-        adjacency,
-        None if again is None else partial(again, other),
-    )
+    other = stated._replace(noise={"noise_multiplier": stated.noise[size]})
+    ask_again = None if again is None else partial(again, other)
+    return readings(stated.call(size), number(stated.noise[size]), adjacency, ask_again)
 
 
 def readings(
-    size: str, value: Fraction, adjacency: Adjacency, other: Callable[[], Answer] | None
+    size: str, value: Fraction, adjacency: Adjacency, again: Callable[[], Answer] | None
 ) -> list[str]:
-    """The note on noise that was typed as the option `size`; `other` answers for the other reading."""
+    """The note on noise that was typed as the option `size`; `again` answers for the other reading."""
     if adjacency.clip_factor == 1:
         return []
     typed, name = short(value), size.lstrip("-")
     said = f"{size} {typed} is the noise multiplier {short(2 * value)} ({name} is over the sensitivity,"
     said += f" two clips under {adjacency}); if your {typed} is over the clip, say --noise-multiplier {typed}"
-    try:
-        return [
-            said
-            if other is None
-            else f"{said}: {(answer := other()).quantity} {leading(answer, 4)}"
-        ]
-    except DpacctError:
-        return [said]
+    if again is not None:
+        with suppress(DpacctError):
+            answer = again()
+            said += f": {answer.quantity} {leading(answer, 4)}"
+    return [said]
 
 
 # --- the screen

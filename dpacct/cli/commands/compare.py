@@ -113,9 +113,6 @@ def _ask(line: CommandLine) -> tuple[tuple[Answer, ...], StatedPlan, dict[str, A
 def _gap(answer: Answer, reference: Answer) -> float | None:
     """The relative distance to the reference's number; None where no float can tell it."""
     safe, other = float(answer), float(reference)
-    if answer is reference or min(safe, other) > 1e-300:
-        return safe / other - 1 if other else 0.0
-    if answer.log_value is None or reference.log_value is None:
-        return None
-    difference = answer.log_value - reference.log_value
-    return math.expm1(difference) if difference < 700 else None
+    if answer is reference or not other:
+        return 0.0 if safe == other else None
+    return safe / other - 1 if min(safe, other) > 1e-300 else None
