@@ -61,6 +61,7 @@ class GaussianMixture(Mechanism, kind="gaussian-mixture"):
     """
 
     label = "Gaussian noise on random moves"
+    in_files = False  # its parameters are lists
     sigma: Parameter[Fraction] = Parameter(POSITIVE, "standard deviation of the noise", "S")
     moves: NumberList = NumberList(Numbers(Real(0, 10**6, "both")), "how far a unit moves the sum")
     weights: NumberList = NumberList(Numbers(Real(0, 1, "right")), "the chance of each move")
