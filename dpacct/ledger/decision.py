@@ -57,7 +57,7 @@ def _proved(node: Node, epsilon: Fraction, delta: Fraction, adjacency: Adjacency
     from dpacct.proof.effort import FORCED, allowance
 
     try:
-        with allowance(FORCED):
+        with allowance(FORCED, alone=True):
             met, _ = certified.plan(node, adjacency).half("upper").meets(epsilon, delta)
     except (NotCertified, Unsupported):
         return False

@@ -45,9 +45,12 @@ class TooCostly(NotCertified):
 
 
 @contextmanager
-def allowance(seconds: float) -> Iterator[None]:
-    """Limit the estimated seconds of proofs within the block; the tighter of nested limits holds."""
-    outer = _ACCOUNT.get()
+def allowance(seconds: float, *, alone: bool = False) -> Iterator[None]:
+    """Limit the estimated seconds of proofs within the block; the tighter of nested limits holds.
+
+    `alone`: whatever surrounds the block: what is decided there must not depend on who asks.
+    """
+    outer = None if alone else _ACCOUNT.get()
     inner = _Allowance(seconds, seconds, set() if outer is None else outer.kept)
     if outer is not None and outer.left <= seconds:
         yield
