@@ -173,12 +173,12 @@ class Record:
         if any(way[0] in given and {*stated} <= {*way} for way in self.ways):
             return
         heads = {way[0]: f"{call(way[0])} ({self.parameters[way[0]].means})" for way in self.ways}
-        offers = [" with ".join([heads[way[0]], *map(call, way[1:])]) for way in self.ways]
-        message = f"give the {self.label or type(self).__name__} by {one_of(offers)}"
+        who = f"give the {self.label or type(self).__name__} by"
         if not stated:
-            raise Usage(message, argument=call(self.ways[0][0]))
+            raise Usage(f"{who} {one_of(heads.values())}", argument=call(self.ways[0][0]))
+        offers = [" with ".join([heads[way[0]], *map(call, way[1:])]) for way in self.ways]
+        message = f"{who} {one_of(offers)}, got {one_of(map(call, stated), 'and')}"
         several = sum(name in heads for name in stated) > 1
-        message += f", got {one_of(map(call, stated), 'and')}"
         raise Exclusive(message, argument=call(stated[0 if several else -1]))
 
     def _together(self, call: Call) -> None:
