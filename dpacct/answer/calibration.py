@@ -168,6 +168,7 @@ def noise_multiplier(
     batch_size: int | None = None,
     dataset_size: int | None = None,
     records_per_user: int | None = None,
+    max_batch: int | None = None,
     adjacency: Adjacency | str | None = None,
     method: str = "auto",
     effort: Number = EFFORT,
@@ -175,8 +176,8 @@ def noise_multiplier(
     """Smallest noise multiplier (std / clip) of a Gaussian training run that meets the target.
 
     `sampling` is "poisson", "uniform" (fixed size, replace-one), "balls-in-bins" (whole epochs),
-    "records-per-user" (with `records_per_user`) or "none". The sampling rate is
-    `sample_rate`, or `batch_size` / `dataset_size`; the length is `steps`, or `epochs`: a data loader
+    "records-per-user" (with `records_per_user`), "truncated-poisson" (with `max_batch`) or "none". The
+    rate is `sample_rate`, or `batch_size` / `dataset_size`; the length is `steps`, or `epochs`: a data loader
     takes ceil(dataset_size / batch_size) steps in each. Raises `Unreachable`, `InvalidArgument`.
 
     >>> print(f"{noise_multiplier(epsilon=7, delta=1e-5, sample_rate=0.01, steps=1000):.6f}")
@@ -193,6 +194,7 @@ def noise_multiplier(
     whole = STEPS.check("steps", steps)
     words: dict[str, Any] = {"batch_size": batch_size, "dataset_size": dataset_size}
     words |= {"sampling": sampling, "epochs": epochs, "records_per_user": records_per_user}
+    words |= {"max_batch": max_batch}
     if rate_known != 1 or (batch_size is None and dataset_size is None and sampling != "none"):
         words["rate"] = rate_known
     if whole != 1 or epochs is None:

@@ -264,7 +264,11 @@ def test_data_commands(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ),
         (["run", "{toml}", "--set", "privacy.noise=0.1"], 4, "costs epsilon"),
         (["run", "{toml}", "--set", "data.name=mnits"], 2, "did you mean 'mnist'?"),
-        (["run", "{toml}", "--set", "privacy.clip=1e308"], 2, "clip must be a number above 0 and at most"),
+        (
+            ["run", "{toml}", "--set", "privacy.clip=1e308"],
+            2,
+            "clip must be a number above 0 and at most",
+        ),
         (["run", "{toml}", "--set", "privacy.clip=nan"], 2, "clip must be a number"),
         (["run", "{toml}", "--set", "privacy.delta=clients^-1.1.1"], 2, "delta must be a number"),
         (["run", "{toml}", "--set", "model.hiden=[1]"], 2, "[model] takes"),

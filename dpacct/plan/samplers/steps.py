@@ -12,7 +12,8 @@ from dpacct.plan.node import Node
 from dpacct.plan.samplers.sampled import SAMPLING, Sampler
 
 _COUNT = Integer(1, 10**18)
-_BY_RECORDS = "records-per-user"
+_BELONGING = {"records_per_user": "records-per-user", "max_batch": "truncated-poisson"}
+"""Words that are about one sampling, which they say."""
 
 
 class Steps(Record):
@@ -46,6 +47,12 @@ class Steps(Record):
         "K",
         default=None,
     )
+    max_batch: Parameter[int | None] = Parameter(
+        Integer(1, 10**9),
+        "records of the largest batch: more are cut to it at random",
+        "M",
+        default=None,
+    )
     steps: Parameter[int | None] = Parameter(
         STEPS, "number of steps; default 1 without sampling", "T", default=None
     )
@@ -69,9 +76,10 @@ class Steps(Record):
             message = f"{call('batch_size')} must be at most {call('dataset_size')}"
             message += f" ({self.dataset_size}), got {self.batch_size}"
             raise InvalidArgument(message, argument=call("batch_size"))
-        if self.records_per_user is not None and self.drawn != _BY_RECORDS:
-            message = f"{call('records_per_user')} belongs to {call('sampling')} {_BY_RECORDS},"
-            raise Exclusive(f"{message} got {self.sampling}", argument=call("sampling"))
+        for name, word in _BELONGING.items():
+            if name in self.settings and self.drawn != word:
+                message = f"{call(name)} belongs to {call('sampling')} {word}, got {self.drawn}"
+                raise Exclusive(message, argument=call("sampling"))
         if self.sampling == "none" and self.share is not None:
             message = f"{call('sampling')} none contradicts a sampling rate; leave one of them out"
             raise Exclusive(message, argument=call("sampling"))
@@ -92,7 +100,8 @@ class Steps(Record):
     @property
     def drawn(self) -> str:
         """The word for how samples are drawn, said or following from what was; "" where nothing says it."""
-        return self.sampling or (_BY_RECORDS if self.records_per_user is not None else "")
+        said = (word for name, word in _BELONGING.items() if name in self.settings)
+        return self.sampling or next(said, "")
 
     @property
     def batches(self) -> int | None:

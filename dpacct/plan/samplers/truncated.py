@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from dpacct.declare.domain import Integer, Real
 from dpacct.declare.number import literal, shown
-from dpacct.declare.record import Parameter
+from dpacct.declare.record import Parameter, Usage
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.plan.samplers.sampled import Sampler
 
 if TYPE_CHECKING:
+    from dpacct.declare.record import Call
     from dpacct.plan.node import Leaf, Node
+    from dpacct.plan.samplers.steps import Steps
     from dpacct.pld.pair import Pair, Pairs
     from dpacct.vocabulary import Adjacency
 
@@ -37,11 +39,22 @@ class TruncatedPoisson(Sampler, kind="truncated-poisson"):
     max_batch: Parameter[int] = Parameter(Integer(1, 10**9), "records of the largest batch", "B")
     dataset_size: Parameter[int] = Parameter(Integer(2, 10**12), "records of the data set", "N")
     counts_units = True
+    means = "as poisson, and batches above a size are cut to it"
+    trust = "each {unit} is drawn by its own coin, and a batch that is too large is cut at random"
     references = ("chua2024scalable", "ganesh2025tighter")
     drawn = "each {unit} in a step with probability {rate}, in batches of at most {max_batch}"
     drawing = (
         "each record is drawn by its own coin; of a batch that is too large a random part is kept"
     )
+
+    @classmethod
+    def stated(cls, rate: Fraction, steps: Steps, call: Call) -> TruncatedPoisson:
+        """Make the sampler with the sizes that were typed."""
+        for name in ("max_batch", "dataset_size"):
+            if name not in steps.settings:
+                message = f"{call('sampling')} {cls.kind} needs {call(name)}"
+                raise Usage(message, argument=call(name))
+        return cls(rate, max_batch=steps.max_batch, dataset_size=steps.dataset_size)
 
     def _complaint(self) -> InvalidArgument | None:
         if self.max_batch < self.dataset_size:
