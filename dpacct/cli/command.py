@@ -38,7 +38,8 @@ def _values(
     ctx: click.Context, option: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:
     """The values of an option; refuses another option in the place of one."""
-    if any(value in each.opts for value in values for each in ctx.command.params):
+    options = {word for each in ctx.command.params for word in each.opts}
+    if options.intersection(values) and not ctx.resilient_parsing:  # which is a shell's
         raise Usage(f"{spelled(option)} needs a value after it", argument=spelled(option))
     return values
 
@@ -80,7 +81,7 @@ def switch(spelling: str, means: str, *, default: bool = False) -> click.Option:
 
 
 def _needed(ctx: click.Context, argument: click.Parameter, value: Any) -> Any:
-    if value is None and not str(argument.metavar).startswith("["):
+    if value is None and not str(argument.metavar).startswith("[") and not ctx.resilient_parsing:
         message = f"{argument.metavar} must be given: {ctx.command_path} {argument.metavar}"
         raise Usage(message, argument=argument.metavar)
     return value

@@ -57,7 +57,7 @@ class GaussianMixture(Mechanism, kind="gaussian-mixture"):
 
     >>> step = GaussianMixture(sigma=1, moves=[0, 1, 2], weights=[0.2, 0.6, 0.2])
     >>> step, round(float((step * 3).epsilon(1e-6)), 4)
-    (GaussianMixture(sigma=1, moves=[0, 1, 2], weights=[0.2, 0.6, 0.2]), 15.9057)
+    (GaussianMixture(sigma=1, moves=[0, 1, 2], weights=[0.2, 0.6, 0.2]), 14.551)
     """
 
     label = "Gaussian noise on random moves"
