@@ -14,6 +14,7 @@ from dpacct.cli.output import Result
 from dpacct.declare.domain import Real, one_of
 from dpacct.declare.number import shown
 from dpacct.declare.record import Usage
+from dpacct.display import aligned
 
 if TYPE_CHECKING:
     from dpacct.papers.page import Statement
@@ -99,7 +100,6 @@ def _list(words: str) -> Result:
 def _search(query: str) -> Result:
     from dpacct.papers.registry import papers
     from dpacct.papers.search import search
-    from dpacct.papers.show import table
 
     chosen = search(query)
 
@@ -109,7 +109,7 @@ def _search(query: str) -> Result:
         rows = [
             (s.id, s.verdict, f"{papers()[s.paper].short}, {s.locus}: {s.claim}") for s in chosen
         ]
-        return _cut(table(rows))
+        return _cut(aligned(rows[0], rows[1:]))
 
     return Result(lambda: [summary(s) for s in chosen], lines)
 
@@ -149,7 +149,7 @@ def _show(words: str) -> Result:
             for row in statement.values
         ],
     }
-    return Result(lambda: body, lambda: rendered(statement, _width()))
+    return Result(lambda: body, lambda: rendered(statement))
 
 
 def _evaluate(name: str, pairs: Sequence[str], *, as_printed: bool) -> Result:
