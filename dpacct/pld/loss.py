@@ -28,9 +28,6 @@ from .stable import Floats, TooFine, quiet
 _GAUSS = np.polynomial.legendre.leggauss(24)
 _CELL_GAUSS = np.polynomial.legendre.leggauss(8)
 _SLIM_GAUSS = np.polynomial.legendre.leggauss(4)
-# turns of a cell from which on its mass is next to few places only; and distances from these, in turns:
-# beyond six a part may turn by a third of them, as e^-d (0.15 d)^16 of what eight nodes leave is nothing
-_GRADED = np.concatenate((np.arange(1.0, 7.0), 6.0 * 1.3 ** np.arange(1.0, 90.0)))
 ULPS = 6e-16
 """Relative rounding of a loss, for each operator."""
 
@@ -329,11 +326,10 @@ class Branch:
         parts = np.maximum(np.ceil(turn), 1.0).astype(np.int64)
         log_p, loss = np.full(turn.shape, -math.inf), ends[:-1].copy()
         slim = turn <= 0.06
-        vast = turn > 200.0  # so wide that mass is next to few places only
         # 4 million parts take about a second
-        if parts[~vast].sum() > turn.size + (1 << 22):
+        if parts.sum() > turn.size + (1 << 22):
             raise TooFine
-        for some, rule in ((slim & (turn > 0.0), _SLIM_GAUSS), (~(slim | vast), _CELL_GAUSS)):
+        for some, rule in ((slim & (turn > 0.0), _SLIM_GAUSS), (~slim, _CELL_GAUSS)):
             at = np.flatnonzero(some)
             blocks = min(at.size, math.ceil(int(parts[at].sum()) / (1 << 14)))
             for block in np.array_split(at, blocks) if at.size else ():
@@ -342,25 +338,7 @@ class Branch:
                 place = np.arange(width.size) - np.repeat(np.cumsum(count) - count, count)
                 left = np.repeat(x[block], count) + width * place
                 log_p[block], loss[block] = self._integrated(block, ends, left, width, count, rule)
-        for k in np.flatnonzero(vast).tolist():
-            points = self._graded(float(x[k]), float(x[k + 1]), 1.0 / float(turn[k]))
-            cell, count = np.array([k]), np.array([points.size - 1])
-            log_p[cell], loss[cell] = self._integrated(
-                cell, ends, points[:-1], np.diff(points), count, _CELL_GAUSS
-            )
         return ends, x, log_p, loss
-
-    def _graded(self, first: float, last: float, unit: float) -> Floats:
-        """Place points from one x to another, dense where a law may have its mass or its loss bends."""
-        places = [*self._bends.tolist(), *(self._centres if self.square else ())]
-        low, high = min(first, last), max(first, last)
-        steps = abs(last - first) * unit * _GRADED
-        near = [(high, low), *((p, p) for p in places if low < p < high)]
-        points = np.concatenate(
-            [part for a, b in near for part in (a - steps, b + steps, np.array([b]))]
-        )
-        points = np.unique(np.append(points[(points > low) & (points < high)], (low, high)))
-        return points if last > first else points[::-1]
 
     def _integrated(
         self,

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .pieces import Pieces, Source, Sources, ever, gathered
 from .stable import Floats
@@ -142,24 +141,8 @@ def outcomes(sources: Sources) -> tuple[Outcomes, Outcomes] | None:
 # -- all outcomes of a composition: how often each falls is multinomial ----------------------------
 
 
-def draws(kinds: int, count: int) -> NDArray[np.intp]:
-    """The kinds of `count` draws in order, 0 <= k_1 <= k_2 <= ... < kinds: one row for each way."""
-    rows = np.arange(kinds)[:, None]
-    for _ in range(count - 1):
-        size = kinds - rows[:, -1]
-        place = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
-        rows = np.repeat(rows, size, axis=0)
-        rows = np.column_stack((rows, rows[:, -1] + place))
-    return rows
-
-
 def ways(kinds: int, count: int) -> Floats:
     """List the ways in which `count` draws fall on the kinds: a row of multiplicities for each."""
-    if kinds > count:
-        chosen = draws(kinds, count)
-        cells = (kinds * np.arange(len(chosen))[:, None] + chosen).ravel()
-        often = np.bincount(cells, minlength=kinds * len(chosen))
-        return np.asarray(often.reshape(-1, kinds), float)
     rows, left = np.zeros((1, 0)), np.array([count])
     for _ in range(kinds - 1):
         size = left + 1
