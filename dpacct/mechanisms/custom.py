@@ -168,8 +168,6 @@ def pairs_of_numbers(points: object, name: str) -> list[tuple[float, float]]:
 
 # --- finitely many outcomes, given by two lists of probabilities
 
-_MOST_PROVED = 2000
-
 
 def _probabilities(name: str, table: object) -> tuple[Fraction, ...]:
     """Exact probabilities that sum to 1 within 1e-9, made to sum to 1."""
@@ -224,6 +222,7 @@ class CustomTables(Custom, kind="custom-tables", given_by="tables"):
 
     def stated(self, adjacency: Adjacency) -> Stated:
         """The tables with equal losses merged; raises `Unsupported` under replace-one and for long tables."""
+        most_proved = 2000
         from dpacct.mechanisms.laws.knots import listed as outcomes
         from dpacct.pld.pair import Stated
 
@@ -232,8 +231,8 @@ class CustomTables(Custom, kind="custom-tables", given_by="tables"):
                 "method 'certified' has no proof for tables of which either may be with the unit"
             )
             raise Unsupported(message, argument="method")
-        if len(self.p) > _MOST_PROVED:
-            message = f"method 'certified' takes tables of at most {_MOST_PROVED} rows"
+        if len(self.p) > most_proved:
+            message = f"method 'certified' takes tables of at most {most_proved} rows"
             raise Unsupported(message, argument="method")
         merged: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
         for p, q in zip(self.p, self.q, strict=True):

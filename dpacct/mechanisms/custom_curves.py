@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
 Point: TypeAlias = tuple[float, float]
 
-# e^690 is a double, with room to square a ratio
-_LARGEST = 690.0
-
 
 def _checked(name: str, points: object) -> tuple[Point, ...]:
     """Return the points of a falling curve, by rising first number; raises `InvalidArgument`."""
@@ -65,10 +62,12 @@ class CustomProfile(CustomPoints, kind="custom-profile", given_by="profile"):
     what = "privacy profile"
 
     def __init__(self, *, profile: Sequence[Point]) -> None:
+        # e^690 is a double, with room to square a ratio
+        largest = 690.0
         points = _checked("profile", profile)
         for epsilon, delta in points:
-            if not (0.0 <= epsilon <= _LARGEST and 0.0 <= delta <= 1.0):
-                message = f"profile must have epsilon in [0, {_LARGEST:g}] and delta in [0, 1], got"
+            if not (0.0 <= epsilon <= largest and 0.0 <= delta <= 1.0):
+                message = f"profile must have epsilon in [0, {largest:g}] and delta in [0, 1], got"
                 raise InvalidArgument(f"{message} ({epsilon!r}, {delta!r})", argument="profile")
         if min(delta for _, delta in points) == 1.0:
             message = "profile must have a delta below 1 somewhere, got 1 everywhere"

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from dpacct.pld.pair import Pair
 
 _MOST = 1000
-_ROUNDED = Fraction(1, 10**9)
-"""Weights that were typed as floats may miss 1 together by this much."""
 
 
 class Numbers(Domain[tuple[Fraction, ...]]):
@@ -68,11 +66,13 @@ class GaussianMixture(Mechanism, kind="gaussian-mixture"):
     references = ("choquette2024privacy", "ganesh2024tight")
 
     def _complaint(self) -> InvalidArgument | None:
+        # Weights that were typed as floats may miss 1 together by this much.
+        rounded = Fraction(1, 10**9)
         moves, weights = self.moves, self.weights
         if len(moves) != len(weights):
             message = f"weights must be {len(moves)} numbers, one for each move, got {len(weights)}"
             return InvalidArgument(message, argument="weights")
-        if not -_ROUNDED <= sum(weights) - 1 <= _ROUNDED:
+        if not -rounded <= sum(weights) - 1 <= rounded:
             message = f"weights must add up to 1, got {shown(float(sum(weights)))}"
             return InvalidArgument(message, argument="weights")
         if not any(moves):

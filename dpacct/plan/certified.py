@@ -260,8 +260,6 @@ def boundary(
 
 # --- certificates in Python: make, write, read and check them
 
-_LONGEST = 20_000_000  # characters; a long certificate has 10^5
-
 
 class CheckedClaim(NamedTuple):
     """One statement of a certificate, and whether it was proved again."""
@@ -301,10 +299,12 @@ class Certificate(Displayed):
 
         Raises `InvalidArgument` where it cannot be read, or is not JSON; `check` says what it proves.
         """
+        # characters; a long certificate has 10^5
+        longest = 20_000_000
         try:
             with Path(path).open(encoding="utf-8") as file:
-                text = file.read(_LONGEST + 1)
-            contents = json.loads(text) if len(text) <= _LONGEST else None
+                text = file.read(longest + 1)
+            contents = json.loads(text) if len(text) <= longest else None
             if isinstance(contents, dict):
                 return cls(contents)
             reason = "it is not a certificate"

@@ -26,9 +26,6 @@ from dpacct.pld.stable import Floats, TooFine
 from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 
-# epsilons of a curve that are read by brackets; 130 are about as many as a trade-off curve has bends
-_MOST_READ = 130
-
 
 def _near_each_other(orders: Floats) -> Iterator[NDArray[np.intp]]:
     """Positions of the orders, in groups whose tilts differ by less than a factor."""
@@ -181,9 +178,11 @@ class Direction:
 
         A profile is convex in e^epsilon, and so below its chords (Dong, Roth, Su 2022, Proposition 2.12).
         """
-        if epsilons.size <= _MOST_READ or self.kinked:
+        # epsilons of a curve that are read by brackets; 130 are about as many as a trade-off curve has bends
+        most_read = 130
+        if epsilons.size <= most_read or self.kinked:
             return self._bracketed(epsilons)[0]
-        some = np.unique(np.linspace(0, epsilons.size - 1, _MOST_READ).astype(int))
+        some = np.unique(np.linspace(0, epsilons.size - 1, most_read).astype(int))
         nodes, values = epsilons[some], self._bracketed(epsilons[some])[0]
         right = np.clip(np.searchsorted(nodes, epsilons), 1, nodes.size - 1)
         wide, along = nodes[right] - nodes[right - 1], epsilons - nodes[right - 1]

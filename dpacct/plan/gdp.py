@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating[Any]]
 
 SLACK = Real(0, 1, "left")
-_LEAST = 1e-9  # a mu at which nothing is learnt, or hardly anything
 
 
 def _delta(mu: float, epsilons: Floats) -> Floats:
@@ -58,13 +57,15 @@ def _misses(mu: float, epsilons: Floats, deltas: Floats) -> NDArray[np.bool_]:
 
 def _least(epsilons: Floats, deltas: Floats) -> float:
     """The least mu, to 1e-7, that misses no interval."""
+    # a mu at which nothing is learnt, or hardly anything
+    least = 1e-9
 
     def misses(mu: float) -> bool:
         return bool(_misses(mu, epsilons, deltas).any())
 
-    if not misses(_LEAST):
-        return _LEAST
-    low, high = first_miss(misses, 1.0, most=1e6) if misses(1.0) else (_LEAST, 1.0)
+    if not misses(least):
+        return least
+    low, high = first_miss(misses, 1.0, most=1e6) if misses(1.0) else (least, 1.0)
     if high == math.inf:
         message = "no mu-GDP holds for a mechanism that fails openly; give a slack that covers it"
         raise Unsupported(message, argument="slack")

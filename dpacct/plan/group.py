@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 SIZE = Integer(1, 10**6)
 """Units in a group."""
 # epsilons at which a bound is read for a composition, the largest, and log delta that is as good as none
-_POINTS, _FARTHEST = 150, 690.0
+_FARTHEST = 690.0
 
 
 class Profiled(Leaf):
@@ -66,6 +66,7 @@ def _composed(node: Node, adjacency: Adjacency) -> Composition:
 
 @lru_cache(maxsize=16)  # both questions of a calibration or a comparison, by each method
 def _bounded(release: Profiled, adjacency: Adjacency) -> Pairs:
+    points = 150
     from dpacct.mechanisms.laws.knots import above_profile
     from dpacct.pld.loss import LossDistribution
 
@@ -73,7 +74,7 @@ def _bounded(release: Profiled, adjacency: Adjacency) -> Pairs:
     # e^-80 is as good as no delta
     while far < _FARTHEST and release.log_above(np.array([far]), adjacency)[0] > -80.0:
         far = min(1.5 * far, _FARTHEST)
-    even, fine = np.linspace(0.0, far, _POINTS), np.geomspace(1e-3 * far, far, _POINTS)
+    even, fine = np.linspace(0.0, far, points), np.geomspace(1e-3 * far, far, points)
     epsilons = np.union1d(even, fine)
     deltas = np.exp(release.log_above(epsilons, adjacency))
     if not deltas.min() < 1.0:

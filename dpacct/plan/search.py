@@ -30,8 +30,8 @@ from dpacct.vocabulary import Adjacency, Side, Strength
 
 # relative widths that the normal law and estimates leave, and the farthest that secants go from these
 _CLOSE = 0.01
-# what says that a value lies outside of what the mechanisms of a plan are defined for, and values tried then
-_OUTSIDE, _TRIED = (InvalidArgument, OutsideDomain, TooFine), 64
+# what says that a value lies outside of what the mechanisms of a plan are defined for
+_OUTSIDE = (InvalidArgument, OutsideDomain, TooFine)
 
 
 def score(log_delta: float) -> float:
@@ -404,7 +404,8 @@ class Search:
 
     def _inside(self) -> float | None:
         """A value for which the mechanisms of the plan can be stated: 1, or one of many others; or None."""
-        steps = (self.low * (self.high / self.low) ** (k / _TRIED) for k in range(_TRIED + 1))
+        tried = 64
+        steps = (self.low * (self.high / self.low) ** (k / tried) for k in range(tried + 1))
         trials = (min(max(1.0, self.low), self.high), *steps)
         if self.integer:
             trials = tuple(map(round, trials))

@@ -14,7 +14,7 @@ from dpacct.pld.roots import halved
 
 # lambda is scanned on a logarithmic scale, then narrowed; below this share of its best value the
 # noise is astronomical.
-_SCAN, _SHARE = 60, 1e-9
+_SCAN = 60
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,8 @@ class Guarantee:
 
         x falls as lambda grows up to `top`, so the largest lambda that is admitted is the best.
         """
+        # below this share of its best value the noise is astronomical
+        share = 1e-9
         ratio = log_inverse / epsilon
         top = 1.0 - ratio / (ratio + math.sqrt(ratio * ratio + ratio))  # where dx/dlambda = 0
 
@@ -77,7 +79,7 @@ class Guarantee:
         def room(lam: float) -> float:
             return self.slack(noise(lam), self.alpha(lam, epsilon, log_inverse), tau)
 
-        scan = [top * _SHARE ** (1.0 - k / _SCAN) for k in range(_SCAN + 1)]
+        scan = [top * share ** (1.0 - k / _SCAN) for k in range(_SCAN + 1)]
         best = max(range(_SCAN + 1), key=lambda k: room(scan[k]))
         # room has one peak: where it no longer rises, by a central difference
         beside = scan[max(0, best - 1)], scan[min(_SCAN, best + 1)]
@@ -86,7 +88,7 @@ class Guarantee:
             return None
         lam = top if room(top) >= 0.0 else halved(lambda lam: room(lam) >= 0.0, inside, top)[0]
         if noise(lam) < self.least:
-            lam = halved(lambda lam: noise(lam) >= self.least, _SHARE * top, lam)[0]
+            lam = halved(lambda lam: noise(lam) >= self.least, share * top, lam)[0]
             if noise(lam) < self.least or room(lam) < 0.0:
                 return None
         return noise(lam), lam

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Saved = Mapping[str, Any]
 _WORDS = {"adjacency": "under {} adjacency", "unit": "one unit is one {}"}
-_MOST_TOLD = 8  # parts of a composition in the sentence, and in the tree
 
 
 def _mechanism(saved: Saved) -> type[Mechanism] | None:
@@ -141,12 +140,14 @@ def _branch(saved: Saved, declared: Saved, unit: str) -> WordTree:
 
 
 def _phrase(saved: Saved, unit: str, sizes: bool, times: int = 1) -> str:
+    # parts of a composition in the sentence, and in the tree
+    most_told = 8
     kind = saved["node"]
     if kind == "under":
         return _phrase(saved["of"], unit, sizes, times)
     if kind == "compose":
-        parts = (_phrase(part, unit, sizes) for part in saved["parts"][:_MOST_TOLD])
-        more = len(saved["parts"]) - _MOST_TOLD
+        parts = (_phrase(part, unit, sizes) for part in saved["parts"][:most_told])
+        more = len(saved["parts"]) - most_told
         phrases = "; then ".join(parts) + (f"; then {more} more parts" if more > 0 else "")
         return f"{times:,} rounds of ({phrases})" if times > 1 else phrases
     if kind == "repeat":

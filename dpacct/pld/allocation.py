@@ -34,12 +34,6 @@ for _k in range(_DEGREE + 1):
 _GAUSS = legendre.leggauss(16)
 _FINE_GAUSS = legendre.leggauss(24)
 
-_AT_THE_END, _AT_ONE_MORE = (
-    5.0,
-    50.0,
-)  # nats by which a sum falls short of what its terms were kept to
-_CHUNK = 256
-
 
 @dataclass(frozen=True, eq=False)
 class LogDensity:
@@ -111,7 +105,8 @@ class _Sum:
 
     def __call__(self, x: Floats) -> Floats:
         """Return the log density at places between the ends that both densities allow."""
-        chunks = [self._integral(x[k : k + _CHUNK]) for k in range(0, x.size, _CHUNK)]
+        chunk = 256
+        chunks = [self._integral(x[k : k + chunk]) for k in range(0, x.size, chunk)]
         return np.concatenate(chunks)
 
     def _integrand(self, u: Floats, x: Floats) -> Floats:
@@ -189,9 +184,12 @@ def one_of(count: int, mu: float) -> LossDistribution:
 
     Raises `TooFine` where no panels are fine enough.
     """
+    # nats by which a sum falls short of what its terms were kept to
+    at_one_more = 50.0
+    at_the_end = 5.0
     bits = bin(count)[3:]
     # nats of density that are kept: e^-745 is the least float
-    depth = 745.0 + _AT_THE_END * len(bits) + _AT_ONE_MORE * bits.count("1")
+    depth = 745.0 + at_the_end * len(bits) + at_one_more * bits.count("1")
     centre, reach = -0.5 * mu * mu, mu * math.sqrt(2.0 * depth)
     log_peak = -0.5 * math.log(2.0 * math.pi) - math.log(mu)
     single = LogDensity.fitted(
@@ -201,11 +199,11 @@ def one_of(count: int, mu: float) -> LossDistribution:
     )
     density, terms = single, 1
     for bit in bits:
-        depth -= _AT_THE_END
+        depth -= at_the_end
         density = _Sum(density, density, terms, terms).fitted(depth)
         terms *= 2
         if bit == "1":
-            depth -= _AT_ONE_MORE
+            depth -= at_one_more
             density = _Sum(density, single, terms, 1).fitted(depth)
             terms += 1
     panels = zip(

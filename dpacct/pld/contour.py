@@ -44,7 +44,6 @@ ACCURATE = 1e-9
 _FLOOR = 1e-13  # rounding of log delta, whatever the sum is
 _FAN = np.geomspace(0.1, 3.0, 11)
 _CLOSED = 1e-11  # relative error of the closed form of Gaussians
-_IN_A_PERIOD = 24
 _NEGLIGIBLE = -26.0
 _FAILED = (TooFine, ValueError, ZeroDivisionError, OverflowError)
 _UNRESOLVED = Interval.about(math.nan, math.inf)
@@ -240,6 +239,7 @@ def _recurrence(
     |M| falls to nothing between, and a line that ends there has seen no more than the first valley. Three
     periods of each law's g are looked at, by coarse rules; beyond, 1/|s (s+1)| has fallen further.
     """
+    in_a_period = 24
     c, beyond, parts = total.c, step * integrand.size, saddle.parts
     if len(parts) == 1 and not parts[0][0].losses.size:
         sizes = np.abs(integrand)
@@ -253,8 +253,8 @@ def _recurrence(
         widest = jumps[0]
         near = [jump for jump in jumps if jump >= 0.5 * widest]
         jumps = jumps[len(near) :]
-        size = math.ceil(3 * _IN_A_PERIOD * widest / near[-1]) + 2
-        t = beyond + 2.0 * math.pi / (widest * _IN_A_PERIOD) * np.arange(size)
+        size = math.ceil(3 * in_a_period * widest / near[-1]) + 2
+        t = beyond + 2.0 * math.pi / (widest * in_a_period) * np.arange(size)
         level: Floats = np.zeros(t.size)
         for moments, n in saddle.moments:
             level += n * moments.turned(c, t).real

@@ -14,8 +14,6 @@ import math
 from dpacct.pld.stable import log_peak
 
 _ROOT_2, _LOG_ROOT_2_PI = math.sqrt(2.0), 0.5 * math.log(2.0 * math.pi)
-# from where on Mills' ratio is an asymptotic series, of so many terms; and Veltkamp's factor
-_SPLIT = 134217729.0
 
 
 def mills_ratio(z: float) -> float:
@@ -24,6 +22,8 @@ def mills_ratio(z: float) -> float:
     >>> mills_ratio(0.0) == math.sqrt(0.5 * math.pi)
     True
     """
+    # Veltkamp's factor, 2^27 + 1
+    split = 134217729.0
     if z > 10.0:
         # 1/z - 1/z^3 + 3/z^5 - 15/z^7 + .., of which the last terms here are below rounding
         inverse = 1.0 / (z * z)
@@ -33,7 +33,7 @@ def mills_ratio(z: float) -> float:
         return ratio / z
     # e^{x^2} erfc(x), x^2 by halves of its digits, as rounding it is felt
     x = z / _ROOT_2
-    high = _SPLIT * x - (_SPLIT * x - x)
+    high = split * x - (split * x - x)
     square = math.exp(high * high) * math.exp((x - high) * (x + high))
     return math.sqrt(0.5 * math.pi) * square * math.erfc(x)
 

@@ -22,7 +22,6 @@ _COARSE, _COARSE_WEIGHTS = np.polynomial.legendre.leggauss(7)
 # slices between two breaks to begin with, and altogether at most
 _ACCURACY = 1e-13
 _COARSE_EDGES = np.linspace(-800.0, 800.0, 10668)
-_ROUNDS = 14
 
 
 @dataclass(frozen=True)
@@ -77,6 +76,7 @@ class Densities(Source):
 
     def _slices(self, edges: Floats) -> Slices:
         """The line in slices: masses right, losses within two thirds of what edges there are apart."""
+        rounds = 14
         cuts = np.concatenate(
             [
                 *(np.linspace(a, b, 64 + 1)[:-1] for a, b in pairwise(self.breaks)),
@@ -86,7 +86,7 @@ class Densities(Source):
         left, right = cuts[:-1], cuts[1:]
         done: list[Slices] = []
         agreed = False  # whether both rules did on all slices: on their halves they do the more
-        for trial in range(_ROUNDS + 1):
+        for trial in range(rounds + 1):
             slices, error = self._integrated(left, right, check=not agreed)
             agreed = agreed or bool((error <= _ACCURACY).all())
             with quiet():
@@ -94,7 +94,7 @@ class Densities(Source):
             heavy = np.maximum(slices.log_p, slices.log_q) > -690.0
             wide = np.isfinite(seen) & (seen > slices.room(edges))
             coarse = heavy & ((error > _ACCURACY) | wide)
-            if trial == _ROUNDS or left.size > (1 << 18):
+            if trial == rounds or left.size > (1 << 18):
                 coarse[:] = False
             done.append(slices.where(~coarse))
             if not coarse.any():

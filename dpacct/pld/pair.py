@@ -56,11 +56,6 @@ from .pieces import Cut, Source
 from .scalar import exp
 from .stable import Floats, TooFine
 
-# e^-epsilon of a guarantee must be a double
-_LEAST_LOG = -690.0  # above which a mass has all its digits as a float
-_LARGEST = 700.0
-_LEAST_SIGMA = 0.1  # of units in bins: the law of less takes more than seconds
-
 Ways = tuple[Source, ...]
 
 
@@ -300,12 +295,16 @@ class Pair:
 
         Passes over the same bins add up to noise of sigma / sqrt(epochs).
         """
+        # of units in bins: the law of less takes more than seconds
+        least_sigma = 0.1
         from .allocation import one_of
 
         _, mu = self._normal("bins are")
         mu *= math.sqrt(epochs)
-        if mu > 1.0 / _LEAST_SIGMA:
-            message = f"sigma / sqrt(epochs) must be at least {_LEAST_SIGMA} where units are put into bins"
+        if mu > 1.0 / least_sigma:
+            message = (
+                f"sigma / sqrt(epochs) must be at least {least_sigma} where units are put into bins"
+            )
             raise OutsideDomain(f"{message}, got {1.0 / mu:.4g}", argument="sigma")
         law = one_of(bins, mu)
         return Pairs((Cut(law), Cut(law.reversed())), (*self.basis, BINS))
@@ -410,6 +409,8 @@ def symmetric(losses: Iterable[Any], masses: Iterable[Any], failure: Any = 0.0) 
     Those of loss -l weigh e^l as much, and what has no loss counts for both signs. With probability
     `failure` each distribution yields an outcome that the other never does.
     """
+    # above which a mass has all its digits as a float
+    least_log = -690.0
     at, mass = np.array([*losses]), np.array([*masses])
     kept = ~(mass <= 0.0)  # a ball around 0 stays
     at, mass = at[kept], mass[kept]
@@ -418,7 +419,7 @@ def symmetric(losses: Iterable[Any], masses: Iterable[Any], failure: Any = 0.0) 
     behind = log_q[back] + at[back]
     if behind.dtype != object:
         # a likely outcome's log is next to 0, which the sum of two large logs is not to its last digit
-        heavy = (at[back] < -_LEAST_LOG) & (log_q[back] > _LEAST_LOG)
+        heavy = (at[back] < -least_log) & (log_q[back] > least_log)
         product = mass[back] * np.exp(np.where(heavy, at[back], 0.0))
         behind = np.where(heavy, np.log(product), behind)
     return LossDistribution(
@@ -434,8 +435,10 @@ def guarantee(epsilon: Any, delta: Any = 0.0) -> LossDistribution:
 
     Raises `OutsideDomain` where e^-epsilon leaves the range of floats.
     """
-    if epsilon > _LARGEST:
-        message = f"epsilon of a release must be at most {_LARGEST:g}, got {float(epsilon):g}"
+    # e^-epsilon of a guarantee must be a double
+    largest = 700.0
+    if epsilon > largest:
+        message = f"epsilon of a release must be at most {largest:g}, got {float(epsilon):g}"
         raise OutsideDomain(message, argument="epsilon")
     shrink = exp(-epsilon)
     if epsilon == 0.0:

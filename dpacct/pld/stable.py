@@ -52,18 +52,16 @@ class TooFine(ArithmeticError):
     """A rule would need more nodes than are worth having."""
 
 
-# terms of a product of real or complex matrices, or of matrix and vector, for which BLAS starts no threads
-_VECTOR_ALONE = 1 << 12
-
-
 def product(a: Array, b: Array) -> Array:
     """a @ b, in blocks for which BLAS starts no threads: at such sizes these cost more than they do."""
+    # terms of a product for which BLAS starts no threads
+    vector_alone = 1 << 12
     most = (1 << 15) if b.dtype.kind == "c" else (1 << 17)
-    if a.size * (b.size // max(b.shape[0], 1)) <= (_VECTOR_ALONE if b.ndim == 1 else most):
+    if a.size * (b.size // max(b.shape[0], 1)) <= (vector_alone if b.ndim == 1 else most):
         whole: Array = a @ b
         return whole
     if b.ndim == 1:
-        rows = max(1, _VECTOR_ALONE // b.size)
+        rows = max(1, vector_alone // b.size)
         return np.concatenate([a[k : k + rows] @ b for k in range(0, a.shape[0], rows)])
     # of a block: it is thick enough for BLAS, and its sums fit into the processor's cache
     rows = min(a.shape[0], 16)

@@ -225,7 +225,6 @@ QUESTIONS = {
     "epsilon": {"delta"},
     "parameter": {"epsilon", "delta", "parameter", "meets", "fails", "safe_end"},
 }
-MOST_CLAIMS = 200
 _FIELDS = {"schema", "kind", "quantity", "question", "lower", "upper", "claims"}
 
 
@@ -254,6 +253,7 @@ def check(
     proved anew from its plan, by a search. `independent`: by two nested integrals (`independent.py`) instead,
     which may take minutes: `tell` is called at each point of the outer one with the most that there can be.
     """
+    most_claims = 200
     expected = f"not a certificate of schema {SCHEMA} or 1: expected kind {KIND!r}"
     require(isinstance(contents, Mapping) and contents.get("kind") == KIND, expected)
     require(contents.get("schema") in (1, SCHEMA), expected)
@@ -268,8 +268,8 @@ def check(
         f"the certificate's question must have {', '.join(sorted(asked))}",
     )
     require(
-        isinstance(contents["claims"], list) and len(contents["claims"]) <= MOST_CLAIMS,
-        f"a certificate's claims must be a list of at most {MOST_CLAIMS}",
+        isinstance(contents["claims"], list) and len(contents["claims"]) <= most_claims,
+        f"a certificate's claims must be a list of at most {most_claims}",
     )
     name = question.get("parameter", "steps")
     named = isinstance(name, str) and name.isidentifier()

@@ -32,7 +32,6 @@ from .proofs import CEILING, CLOSED_FORM, EDGE, Evidence, NoClosedForm, Proof, R
 from .search import LatticeSeeker, Seeker, bound
 
 _EDGE_BITS = 256
-_MOST_BITS = 200_000  # of a closed form
 _GIVES_UP = ArithmeticError, ValueError, MemoryError, LookupError, DpacctError, RuntimeError
 """The errors that floats may raise where they have no answer."""
 
@@ -100,8 +99,10 @@ class ProofDirection:
 
     def _closed(self, epsilon: Fraction, width: float) -> Enclosure:
         """Closed forms, with as much precision as their cancellation takes."""
+        # of a closed form
+        most_bits = 200_000
         bits = max(96 + math.ceil(-math.log2(width)), self._closed_bits)
-        while bits < _MOST_BITS:
+        while bits < most_bits:
             enclosure = self._read(epsilon, Proof(self.laws, {"form": CLOSED_FORM, "bits": bits}))
             if enclosure.upper < Fraction(1, 10**1000):  # no precision tells it from 0
                 return enclosure
@@ -109,7 +110,7 @@ class ProofDirection:
                 self._closed_bits = bits
                 return enclosure
             bits *= 2
-        raise NotCertified(f"a closed form cancels beyond {_MOST_BITS} bits")
+        raise NotCertified(f"a closed form cancels beyond {most_bits} bits")
 
     def _read(self, epsilon: Fraction, proof: Proof) -> Enclosure:
         return self._kept(epsilon, (proof.at(epsilon), proof))

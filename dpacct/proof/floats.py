@@ -22,7 +22,6 @@ _NATS = 60.0  # e^-60 of a peak is negligible
 _EDGE = 11.0  # deviations of the noise
 # those that cost more than is worth counting, what each of these costs, and those that memory can't hold
 _BULK = 60.0
-_SPAN = 3.0  # tilts of one set of nodes, up and down
 
 
 class FloatLaw:
@@ -45,14 +44,16 @@ class FloatLaw:
 
     def nodes(self, tilts: Floats) -> tuple[Floats, Floats]:
         """(losses, log weights) that are good for these tilts."""
+        # tilts of one set of nodes, up and down
+        span = 3.0
         low, high = float(tilts.min()), float(tilts.max())
         if not self._ends[0] <= low <= high <= self._ends[1]:
             steep = max((view.mu for view, _ in self._views if view.normal), default=0.0)
             # deviations of the noise at which a hill is far out
-            if steep * high * _SPAN > 5000.0:  # hills so far out that only those in use are covered
+            if steep * high * span > 5000.0:  # hills so far out that only those in use are covered
                 self._ends, used = (low, low), tilts
             else:
-                self._ends = low / _SPAN, high * _SPAN
+                self._ends = low / span, high * span
                 # a hill moves by mu for each unit of the tilt, and is seen over 11 deviations
                 hills = np.linspace(*self._ends, 2 + int(steep * self._ends[1] / 10.0))
                 # in order, each once; np.unique would import numpy.ma

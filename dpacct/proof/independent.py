@@ -25,7 +25,7 @@ from .balls import ball, disc, precision, spread
 from .law import Law, ProofBranch, Weight
 from .plan import Laws
 
-_CELLS, _FARTHEST, _MOST, _DEVIATIONS = 400, 1e5, 6000, 12
+_FARTHEST, _MOST, _DEVIATIONS = 1e5, 6000, 12
 _TOLERANCES = 1e-7, 1e-11, 1e-14  # tried in turn, until a statement is decided
 MOST_POINTS = len(_TOLERANCES) * _MOST
 Part = tuple[ProofBranch, arb, arb]
@@ -74,6 +74,7 @@ def _integral(part: Part, s: acb, fine: float) -> acb:
 
 def _beyond(part: Part, c: arb, tau: arb) -> arb:
     """V/tau, V of e^{W - z} r^k/q, k = c + 2 or 1 - c, by its slope on cells; a bell's size at tau."""
+    cells = 400
     (branch, low, high), k, weight = part, c + 2 if part[0].favoured else 1 - c, part[0].weight
     assert isinstance(weight, Weight)
     if branch.start is branch.end is branch.rate is None:
@@ -85,8 +86,8 @@ def _beyond(part: Part, c: arb, tau: arb) -> arb:
     def linear(z: arb) -> Any:
         return weight.linear - 2 * weight.square * z - 1
 
-    step, total = (high - low) / _CELLS, size(low) + size(high)
-    for a, b in ((low + j * step, low + (j + 1) * step) for j in range(_CELLS)):
+    step, total = (high - low) / cells, size(low) + size(high)
+    for a, b in ((low + j * step, low + (j + 1) * step) for j in range(cells)):
         steep = linear(a.union(b)) + k * branch.slope(a).union(branch.slope(b))
         most = abs(steep) * step
         if steep > 0 or steep < 0:  # monotone

@@ -25,8 +25,6 @@ from dpacct.pld.operators import Chain, Functions
 from .balls import Exact, ball, demand
 from .effort import PIECE, spend
 
-_STRIPS = 8
-"""Boxes that cover an ellipse."""
 _AROUND = arb(2) ** -40
 """Half of the interval of plain losses around a crossing, relative."""
 
@@ -156,14 +154,16 @@ class OperatedBranch:
 
     def boxes(self, middle: arb, half: arb, rho: arb) -> list[Box]:
         """Bounds over boxes that cover the upper half of an ellipse around a panel."""
-        spend(_STRIPS * PIECE)
+        # Boxes that cover an ellipse.
+        strips = 8
+        spend(strips * PIECE)
         wide, tall = half * (rho + 1 / rho) / 2, half * (rho - 1 / rho) / 2
         results = []
-        for k in range(_STRIPS):
-            left = middle + wide * (arb(2 * k) / _STRIPS - 1)
-            right = middle + wide * (arb(2 * k + 2) / _STRIPS - 1)
+        for k in range(strips):
+            left = middle + wide * (arb(2 * k) / strips - 1)
+            right = middle + wide * (arb(2 * k + 2) / strips - 1)
             # the ellipse is no higher over a strip than over the end that is nearer to its middle
-            near = abs(arb(2 * k + 1) / _STRIPS - 1) - arb(1) / _STRIPS
+            near = abs(arb(2 * k + 1) / strips - 1) - arb(1) / strips
             height = tall * (1 - near.max(arb(0)) ** 2).sqrt()
             loss, log_q = self.at(acb(left.union(right), arb(0).union(height)))
             turn = abs(loss.imag).upper()

@@ -265,7 +265,6 @@ def _panels(view: View, wanted: Wanted) -> BranchRule:
 # --- branches after any operators
 
 
-_OPERATED_CELLS = 320
 _SIDES = 1.0, -1.0  # where losses rise, where they fall
 _AROUND_ELLIPSE = np.exp(1j * np.linspace(0.0, math.pi, 17))
 
@@ -286,6 +285,7 @@ def strip_ends(branch: OperatedBranch, tilts: Floats, depth: float) -> tuple[flo
 
 def _strips(branch: OperatedBranch, wanted: Wanted) -> BranchRule:
     """Panels that are halved until the integrand around each is small enough, eq. (12)."""
+    operated_cells = 320
     floats, tilts = branch.floats, np.array([wanted.low, wanted.c, wanted.high])
     depth = wanted.nats + 6.0
     low, high = strip_ends(branch, tilts, depth)
@@ -333,5 +333,5 @@ def _strips(branch: OperatedBranch, wanted: Wanted) -> BranchRule:
     body = places[values[1] > tops[1] - 10.0 - math.log(wanted.steps)]
     first, last = float(body[0]), float(body[-1])
     hair = 1e-9 * (last - first)
-    cells = PointRow(first + hair, (last - first - 2.0 * hair) / _OPERATED_CELLS, _OPERATED_CELLS)
+    cells = PointRow(first + hair, (last - first - 2.0 * hair) / operated_cells, operated_cells)
     return BranchRule(StripRule(tuple(edges), nodes, RHO), (cells,))

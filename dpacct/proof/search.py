@@ -36,9 +36,7 @@ from .rule import QuadratureRule, has_panels, rules_to_json
 from .rules import Wanted, propose_rule
 
 _SHIFTS = np.array([1e-5, 1e-4, 5e-4, 2e-3, 8e-3, 0.03, 0.06, 0.12, 0.2, 0.3, 0.45, 0.65, 0.9])
-_PARTS = 8
 MOST_NODES = 40_000
-MOST_DOUBLINGS = 40
 _SHARES = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 0.9])
 _SPARE = 46  # bits beyond those that the accuracy takes; 128 are two words
 
@@ -201,6 +199,8 @@ def count_nodes(
     height: float, step: float, aim: Aim, deficit: Callable[[Floats], Floats]
 ) -> tuple[int, int]:
     """(n, doublings): about the fewest nodes whose tail, eq. (3), is within the budget."""
+    most_doublings = 40
+    parts = 8
     level = height - math.log(math.pi) - aim.log_delta + aim.nats
 
     def closings(t: Floats, deficits: Floats) -> Floats:
@@ -210,9 +210,9 @@ def count_nodes(
         logs[:, 1:] = np.logaddexp(halves[:, :-1], logs[:, 1:])
         return logs
 
-    doubled = 8 * np.exp2(np.arange(12 + MOST_DOUBLINGS + 1.0))
+    doubled = 8 * np.exp2(np.arange(12 + most_doublings + 1.0))
     windows = np.lib.stride_tricks.sliding_window_view(
-        np.stack((step * doubled, deficit(step * doubled))), MOST_DOUBLINGS + 1, axis=1
+        np.stack((step * doubled, deficit(step * doubled))), most_doublings + 1, axis=1
     )
     logs = closings(*windows)
     enough = np.flatnonzero((logs < 0.0).any(axis=1))
@@ -224,8 +224,8 @@ def count_nodes(
     count, row = int(doubled[enough[0]]), logs[enough[0]]
     spacing = count // 2 if enough[0] else 0
     while spacing > max(1, count // 50):
-        spacing = math.ceil(spacing / _PARTS)
-        fewer = count - spacing * np.arange(_PARTS - 1, 0, -1)
+        spacing = math.ceil(spacing / parts)
+        fewer = count - spacing * np.arange(parts - 1, 0, -1)
         t = step * np.multiply.outer(fewer, np.exp2(np.arange(np.argmax(row < 0.0) + 2.0)))
         logs = closings(t, deficit(t.ravel()).reshape(t.shape))
         enough = np.flatnonzero((logs < 0.0).any(axis=1))
@@ -284,7 +284,6 @@ class LatticeSeeker:
         return nodes * (1.0 + bits / 256.0), chosen, bits
 
 
-_CLEARLY = 1e-6
 _TILTS = np.geomspace(0.7, 5.0, 9)
 _FAR_TILTS = np.geomspace(0.05, 300.0, 29)
 
@@ -299,17 +298,18 @@ def log_bounds(laws: FloatLaws, cs: Floats, epsilon: float) -> Floats:
 
 def bound(float_laws: FloatLaws, laws: Laws, epsilon: float, log_target: float) -> Evidence | None:
     """Evidence of a moment bound that should be below the target, or None."""
+    clearly = 1e-6
     spend(SEARCH)
     with searching():
         # no saddle of this epsilon: that may lie far beyond all losses that matter
         guess = saddle_for_log_delta(float_laws, log_target).c
         tilts = guess * _TILTS
         values = log_bounds(float_laws, tilts, epsilon)
-        if values.min() >= log_target - _CLEARLY and np.argmin(values) in (0, tilts.size - 1):
+        if values.min() >= log_target - clearly and np.argmin(values) in (0, tilts.size - 1):
             # with nodes of their own: those in use are for tilts near each other
             fresh, tilts = [(FloatLaw(step), count) for step, count in laws], guess * _FAR_TILTS
             values = log_bounds(fresh, tilts, epsilon)
-    if values.min() >= log_target - _CLEARLY:
+    if values.min() >= log_target - clearly:
         return None
     # the least of those that are well below the target, or the best of all
     enough = np.flatnonzero(values < log_target - 3.0)

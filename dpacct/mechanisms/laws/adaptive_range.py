@@ -38,9 +38,6 @@ from .knots import above_profile
 
 LONGEST = 512
 """Steps of one block; a longer sequence is blocks of about this many."""
-# what rounding may add in one step, and in all, relative to f
-_ROUNDING = 4e-15
-_SUMMED = 1e-11
 
 
 class _MomentBound:
@@ -112,31 +109,35 @@ class Worst:
     @classmethod
     def of(cls, lattice: RangeLattice) -> Worst:
         """Both ends by the recursion over steps."""
+        # what rounding may add in one step, relative to f
+        rounding = 4e-15
         n, nodes, h = lattice.cells, lattice.nodes, lattice.step
         x = h * np.arange(nodes + n)
         bound, behind = _MomentBound(lattice.eta), x[n:0:-1]
         above, below = np.zeros(nodes + n), np.zeros(nodes + n)
         for steps in range(1, lattice.steps + 1):
-            high = np.concatenate((_mirrored(above[n:0:-1], behind, 1.0 + _ROUNDING), above))
-            low = np.concatenate((_mirrored(below[n:0:-1], behind, 1.0 - _ROUNDING), below))
+            high = np.concatenate((_mirrored(above[n:0:-1], behind, 1.0 + rounding), above))
+            low = np.concatenate((_mirrored(below[n:0:-1], behind, 1.0 - rounding), below))
             upper, lower = _next(lattice, high, low)
-            upper = np.minimum(upper * (1.0 + _ROUNDING), 1.0)
+            upper = np.minimum(upper * (1.0 + rounding), 1.0)
             past = np.minimum(bound(steps, x[nodes:]), upper[-1])
             past[x[nodes:] >= steps * lattice.eta * (1.0 + 1e-12)] = 0.0
             above = np.concatenate((upper, past))
-            below = np.concatenate((lower * (1.0 - _ROUNDING), np.zeros(n)))
+            below = np.concatenate((lower * (1.0 - rounding), np.zeros(n)))
         return cls(lattice, above[:nodes], below[:nodes])
 
     def profile(self) -> tuple[Floats, Floats]:
         """Upper ends of f at the nodes, continued to where f is 0."""
+        # what rounding may add in all steps, relative to f
+        summed = 1e-11
         lattice, last = self.lattice, self.lattice.steps * self.lattice.eta
         x = lattice.step * np.arange(lattice.nodes)
-        values = self.upper * (1.0 + _SUMMED)
+        values = self.upper * (1.0 + summed)
         if x[-1] >= last * (1.0 - 1e-12):
             return x, np.append(values[:-1], 0.0)
         # beyond, the moment bound is taken
         beyond = np.linspace(x[-1], last, 200 + 1)[1:]
-        tail = _MomentBound(lattice.eta)(lattice.steps, beyond) * (1.0 + _SUMMED)
+        tail = _MomentBound(lattice.eta)(lattice.steps, beyond) * (1.0 + summed)
         tail[-1] = 0.0
         # moved up to nodes, as f falls: compositions find all losses on one lattice
         further = lattice.step * np.ceil(beyond / lattice.step - 1e-9)

@@ -47,8 +47,6 @@ from dpacct.pld.pair import Facing, Pair
 # scales up to which noise is summed: e^{-5000}, below any delta that a question may name
 WIDEST = 2000.0
 """The largest scale whose atoms are summed; above it, continuous noise bounds them."""
-_VARIANCE = 4.0  # v above
-_OUTWARDS = 2e-15
 
 
 @lru_cache(maxsize=16)
@@ -82,17 +80,20 @@ def summed(scale: float, shift: int) -> Pair:
 
 def wide(scale: float, shift: int) -> Pair:
     """Return the law of a scale of 130 or more and a shift of up to 5 scales. Raises `OutsideDomain` else."""
+    outwards = 2e-15
+    # v above
+    variance = 4.0
     if not (130.0 <= scale <= 1e9 * shift and shift <= 5.0 * scale):
         message = f"scale must be in [130, 1e9] and sensitivity / 5 or more, got {scale:g}"
         raise OutsideDomain(message, argument="scale")
 
     def below(moved: int) -> Pair:
         """Continuous noise that loses no more, of a number that moves by so much."""
-        root = math.sqrt(scale * scale + _VARIANCE)
-        return normal_pair(root / moved * (1.0 + _OUTWARDS))
+        root = math.sqrt(scale * scale + variance)
+        return normal_pair(root / moved * (1.0 + outwards))
 
     # continuous noise that loses no less
-    above = normal_pair(math.sqrt(scale * scale - _VARIANCE) / shift * (1.0 - _OUTWARDS))
+    above = normal_pair(math.sqrt(scale * scale - variance) / shift * (1.0 - outwards))
     return replace(
         above,
         basis=(WIDE_DISCRETE_GAUSSIAN, *above.basis),

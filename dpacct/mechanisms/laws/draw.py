@@ -159,7 +159,6 @@ Below = Callable[[int], int]
 """n -> a uniform whole number in [0, n)."""
 Enclosure = Callable[[int], tuple[Fraction, Fraction]]
 """Number of bits -> a lower and an upper bound of one probability, nearer for more bits."""
-_WORD = 64
 
 
 def below(rng: object) -> Below:
@@ -233,14 +232,15 @@ def discrete_gaussian(variance: Fraction, uniform: Below) -> int:
 
 def enclosed_coin(bounds: Enclosure, uniform: Below) -> bool:
     """True with a probability known by bounds: draws bits of a uniform number until they decide."""
-    bits, thrown = _WORD, uniform(1 << _WORD)
+    word = 64
+    bits, thrown = word, uniform(1 << word)
     while True:
         low, high = bounds(bits)
         if Fraction(thrown + 1, 1 << bits) <= low:
             return True
         if Fraction(thrown, 1 << bits) >= high:
             return False
-        bits, thrown = bits + _WORD, (thrown << _WORD) | uniform(1 << _WORD)
+        bits, thrown = bits + word, (thrown << word) | uniform(1 << word)
 
 
 def honesty(eps0: Fraction, k: int) -> Enclosure:
