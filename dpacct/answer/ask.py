@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 from dpacct.answer.answer import Answer, Answers
 from dpacct.citations import ADDED, PURE
 from dpacct.declare.domain import (
-    DELTA,
     DIGITS,
     EFFORT,
     EPSILON,
@@ -75,6 +74,10 @@ class Question(Record, ABC):
     """A question about a plan; a subclass defines how it is proved and how it is computed."""
 
     quantity: ClassVar[str]
+
+    def provable(self) -> bool:
+        """Return False where the answer needs no proof: a sum of stated losses."""
+        return True
 
     @abstractmethod
     def prove(self, plan: Any, adjacency: Adjacency | None, digits: int, effort: float) -> Proven:
@@ -154,7 +157,7 @@ class BoundaryQuestion(Question):
     """
 
     epsilon: Parameter[Fraction] = Parameter(TARGET_EPSILON, "epsilon to meet")
-    delta: Parameter[Fraction] = Parameter(DELTA, "delta to meet")
+    delta: Parameter[Fraction] = Parameter(PURE_DELTA, "delta to meet, below 1")
 
     def __init__(
         self,
@@ -174,6 +177,10 @@ class BoundaryQuestion(Question):
         whole: bool
         _guess: dict[tuple[Callable[..., Node], Adjacency | None, str], Answer]
 
+    def provable(self) -> bool:
+        """Return False at delta 0, where the largest losses are added up."""
+        return bool(self.delta)
+
     def prove(
         self,
         plan: Callable[..., Node],
@@ -182,6 +189,9 @@ class BoundaryQuestion(Question):
         effort: float,
     ) -> Proven:
         """Prove that one value meets the target and that one just beyond it does not."""
+        if not self.delta:
+            message = "at delta 0 the largest losses are added up, and there is no proof"
+            raise Unsupported(message, argument="method")
         from dpacct.answer.calibration import limits
         from dpacct.plan import certified
         from dpacct.plan.routes import QUICK
@@ -206,9 +216,11 @@ class BoundaryQuestion(Question):
         self, plan: Callable[..., Node], adjacency: Adjacency | None, method: str
     ) -> Answer:
         """Search by one method."""
-        from dpacct.answer.calibration import published, search
+        from dpacct.answer.calibration import published, pure_boundary, search
         from dpacct.plan.routes import PUBLISHED, QUICK, named
 
+        if not self.delta:
+            return pure_boundary(self, plan, adjacency, "auto" if method == QUICK else method)
         if method in PUBLISHED:
             return published(self, plan, method)
         if method != QUICK:
@@ -279,7 +291,7 @@ def ask(
     sharper = None if digits is not None else question.sharper(plan, word, method)
     if sharper is not None and not (method == "auto" and plan.proved_first):
         return sharper
-    if not proves and method != "auto":
+    if not proves and (method != "auto" or not question.provable()):
         return question.compute(plan, word, method)
     notes: tuple[str, ...] = ()
     asked = DIGITS if digits is None else PROOF_DIGITS.check("digits", digits)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -58,6 +59,48 @@ def calibrate(
     )
     with own_errors():
         return ask(question, making_plans(build), method=method, effort=effort, adjacency=adjacency)
+
+
+def pure_boundary(
+    question: BoundaryQuestion,
+    build: Callable[..., Node],
+    adjacency: Adjacency | None,
+    method: str,
+) -> Answer:
+    """The boundary value at delta 0, by the sum of the largest losses."""
+    from dpacct.pld import roots
+
+    started, name = time.perf_counter(), question.quantity
+    target, (low, high) = float(question.epsilon), limits(question)
+
+    def at(x: float) -> Answer:
+        return build(x).epsilon(0, method=method, adjacency=adjacency)
+
+    def excess(x: float) -> float:
+        return math.log(max(float(at(x)), 1e-300) / target) if target else float(at(x))
+
+    if question.whole:
+        safe, unsafe = roots.whole(excess, int(low), int(high))
+    else:
+        safe, unsafe = roots.real(excess, low, high)
+    if safe is None:
+        message = (
+            f"no {name} from {low:g} to {high:g} meets epsilon {short(question.epsilon)} at delta 0"
+        )
+        raise Unreachable(message, argument=name)
+    witness = at(safe)
+    upward = safe >= unsafe if unsafe is not None else safe < high
+    end: Literal["upper", "lower"] = "upper" if upward else "lower"
+    return replace(
+        witness,
+        quantity=name,
+        value=safe,
+        lower=None if upward else safe,
+        upper=safe if upward else None,
+        side=Side.UPPER if upward else Side.LOWER,
+        seconds=time.perf_counter() - started,
+        safe_end=end,
+    )
 
 
 @strict

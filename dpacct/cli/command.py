@@ -134,7 +134,7 @@ DELTA = option("--delta D", "delta of the guarantee, strictly between 0 and 1")
 PURE_DELTA = option("--delta D", "delta of the guarantee, below 1; 0 for pure differential privacy")
 QUIET = switch("-q --quiet", "print only the safe end of the answer, for scripts")
 DETAILS = switch("--details", "also the interval, the method, the sources and the assumptions")
-TARGET = group("Target", EPSILON, DELTA)
+TARGET = group("Target", EPSILON, PURE_DELTA)
 METHOD = option(
     "--method NAME",
     "auto (proves where that is cheap, else takes the strongest), certified, exact, rdp, rdp-mironov,"

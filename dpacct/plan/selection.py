@@ -49,7 +49,7 @@ class RepeatAndSelect(Around, Leaf, kind="repeat-and-select"):
     >>> run = dp.Poisson(0.01)(dp.Gaussian(sigma=1.1)) * 1000
     >>> tuned = RepeatAndSelect(run, mean=40, shape=0)
     >>> print(f"{float(run.epsilon(1e-5)):.2f} {float(tuned.epsilon(1e-5)):.2f}")
-    1.52 3.30
+    1.52 3.32
     """
 
     node: Node

@@ -1,5 +1,6 @@
 """Searches for noise where hits are so rare, or targets so far, that most trials have no sensible delta."""
 
+import math
 from typing import Any
 
 import pytest
@@ -76,3 +77,18 @@ def test_an_error_of_the_callers_own_function_is_not_ours() -> None:
             true_positive_rate=0.01,
             false_positive_rate=0.001,
         )
+
+
+def test_noise_at_delta_0_is_a_sum_of_largest_losses() -> None:
+    noise = dp.calibrate(lambda b: dp.Laplace(b=b) * 10, epsilon=1, delta=0, name="b")
+    assert 10 <= float(noise) < 10 * (1 + 1e-9) and noise.upper == float(noise)
+    assert float((dp.Laplace(b=float(noise)) * 10).epsilon(0)) <= 1
+    sampled = dp.calibrate(
+        lambda b: dp.Poisson("0.1")(dp.Laplace(b=b)) * 10, epsilon=1, delta=0, name="b"
+    )
+    # the largest loss of one step is log(1 + (e^(1/b) - 1) / 10)
+    assert math.log1p(0.1 * math.expm1(1 / float(sampled))) * 10 == pytest.approx(1, rel=1e-9)
+    steps = dp.calibrate(lambda n: dp.Laplace(b=7) * int(n), epsilon=1, delta=0, integer=True)
+    assert steps.value == 7
+    with pytest.raises(dp.Unreachable, match="meets epsilon 1 at delta 0"):
+        dp.calibrate(lambda s: dp.Gaussian(sigma=s), epsilon=1, delta=0, name="sigma")
