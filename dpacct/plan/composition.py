@@ -16,9 +16,9 @@ from dpacct.citations import Citation
 from dpacct.errors import Unsupported
 from dpacct.plan.node import Leaf, Node
 from dpacct.pld import bracket, contour
+from dpacct.pld.bracket.nested import merged
 from dpacct.pld.interval import Interval
 from dpacct.pld.moments import Part
-from dpacct.pld.nested import merged
 from dpacct.pld.outcomes import Outcomes, outcomes
 from dpacct.pld.pair import PairMoments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources

@@ -36,6 +36,7 @@ from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.plan.samplers.sampled import SampledRelease, Sampler
 from dpacct.pld import bracket, contour, conversions, rows
+from dpacct.pld.bracket.nested import merged
 from dpacct.pld.budget import (
     MEMORY,
     MOST_WORK,
@@ -49,7 +50,6 @@ from dpacct.pld.budget import (
 from dpacct.pld.conversions import gaussian_log_delta
 from dpacct.pld.interval import Interval
 from dpacct.pld.loss import gaussian
-from dpacct.pld.nested import merged
 from dpacct.pld.pair import PairMoments
 from dpacct.pld.pieces import Sources
 from dpacct.pld.roots import first_miss, halved, minimum

@@ -24,23 +24,9 @@ MOST_WORK = SECONDS
 MEMORY = 2 << 30
 """Bytes that an answer may hold."""
 
-# of these, what arrays of a grid may hold at the worst place: as much again is left to what surrounds them
-_ARRAYS = MEMORY // 2
 # seconds: a law that is prepared for its moments; an entry of a table of frequencies and nodes; a function
 # such as exp at a place
 _ENTRY_SECONDS, _FUNCTION_SECONDS = 2.5e-8, 1.2e-8
-
-
-def most_cells(laws: int) -> int:
-    """The largest number of cells per law, for this many laws."""
-    # 800 bytes per cell while a law is cut and rounded
-    return max(1 << 11, _ARRAYS // (800 * max(laws, 1)))
-
-
-def most_places(laws: int) -> int:
-    """The largest number of places of a complete window, for this many distinct laws."""
-    # 120 bytes per place, and 40 per law, while a window is transformed
-    return max(1 << 14, _ARRAYS // (120 + 40 * laws))
 
 
 class Overspent(Exception):
@@ -122,19 +108,14 @@ def tabulated(entries: int) -> None:
     _charge(_ENTRY_SECONDS * entries)
 
 
-def rounded(nodes: int) -> None:
-    """Charge a law that is rounded to so many nodes, up and down."""
-    _charge(7e-7 * nodes)
+def rounded(points: int) -> None:
+    """Charge a law of so many points that is put on a lattice, up and down."""
+    _charge(1.5e-6 * points)
 
 
 def transformed(laws: int, places: int) -> None:
-    """Charge a window of so many places that is transformed for so many laws."""
-    _charge(1.5e-8 * laws * places)
-
-
-def laid_out(places: int) -> None:
-    """Charge the reading of all masses of a window."""
-    _charge(1e-7 * places)
+    """Charge a window of so many places that is transformed for so many laws, and read."""
+    _charge(6e-8 * laws * places)
 
 
 def evaluated(functions: int) -> None:

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from . import stable
+from .bracket.nested import Nested
 from .coin import Round, round_of
-from .nested import Nested
 from .pieces import Cut, Pieces, Source
 from .stable import Floats
 

@@ -47,10 +47,10 @@ from dpacct.citations import (
 from dpacct.errors import OutsideDomain, Unsupported
 from dpacct.vocabulary import Adjacency
 
+from .bracket.nested import nested
 from .derived import backwards, mirrored, sampled, thinned
 from .loss import LossDistribution
 from .moments import prepare
-from .nested import nested
 from .operators import Blended, Exchanged, exchanged_coins
 from .pieces import Cut, Source
 from .scalar import exp

@@ -347,11 +347,11 @@ class Source(ABC):
                 off = np.max(points.slack) + np.max(points.unsure) * tilts
                 return np.asarray(np.logaddexp.reduce(terms, axis=1) + off)
         if law is None:
-            from .grid import rough
+            from .bracket.laws import fine
 
-            grid = rough(self)
-            top, mass = float(grid.losses[-1]), grid.infinite - self.infinite
-            return np.logaddexp(grid.log_moments(tilts), self.log_moments_beyond(tilts, top, mass))
+            above = fine(self)
+            beyond = self.log_moments_beyond(tilts, above.start, above.top[0] + above.dropped)
+            return np.logaddexp(above.log_moments(tilts), beyond)
         from .moments import prepare
 
         moments = prepare(law, float(tilts.min()), float(tilts.max()))
@@ -370,9 +370,9 @@ class Source(ABC):
         """About that of the loss."""
         if self.summed is not None:
             return self.summed.variance
-        from .grid import rough
+        from .bracket.laws import fine
 
-        return rough(self).cumulants(0.0).variance
+        return fine(self).tilted(0.0).variance
 
     @property
     def ceiling(self) -> float:

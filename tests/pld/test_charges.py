@@ -4,7 +4,6 @@ Each case has a truth outside the code, and would fail without the charge that i
 """
 
 import math
-from dataclasses import replace
 from itertools import product
 
 import mpmath
@@ -14,21 +13,12 @@ import pytest
 import dpacct as dp
 from dpacct.plan.routes import _power
 from dpacct.pld import contour
-from dpacct.pld.compose import finite_mass
-from dpacct.pld.grid import Grid, GridLaw, optimistic, pessimistic
-from dpacct.pld.loss import LossDistribution, gaussian
+from dpacct.pld.loss import gaussian
 from dpacct.pld.outcomes import Outcomes
-from dpacct.pld.pieces import Cut, Pieces, atom_masses
-from dpacct.pld.stable import Floats, TooFine
+from dpacct.pld.pieces import Pieces
+from dpacct.pld.stable import Floats
 
 EPSILONS = np.linspace(-1.5, 1.5, 31)
-
-
-def profile(law: GridLaw, epsilon: float) -> float:
-    """E[(1 - e^{eps - L})_+] of a law on nodes, and what decides alone."""
-    gain = np.maximum(-np.expm1(epsilon - law.losses), 0.0)
-    p, q = law.decided
-    return float(law.masses @ gain) + law.infinite + p - math.exp(epsilon) * q
 
 
 BY = 1e-5
@@ -39,32 +29,6 @@ MASSES = np.array([0.05, 0.2, 0.25, 0.2, 0.2, 0.1])
 
 def truth(epsilon: float) -> float:
     return float(MASSES @ np.maximum(-np.expm1(epsilon - LOSSES), 0.0))
-
-
-def off(kind: str, by: float) -> Pieces:
-    """Points that are wrong by as much as they say: masses, losses of the whole, or all losses."""
-    slack = abs(by) if kind == "slack" else 0.0
-    slip = abs(by) if kind == "slip" else 0.0
-    unsure = abs(by) if kind in ("slip", "unsure") else 0.0
-    log_p = np.log(MASSES) + (by if kind == "slack" else 0.0)
-    at = LOSSES + (by if kind == "slip" else 0.0)
-    loss = LOSSES + (by if kind in ("slip", "unsure") else 0.0)
-    if kind == "unsure":  # dense pieces: only the loss of the whole is in doubt
-        return Pieces(log_p, loss, LOSSES - 0.05, LOSSES + 0.05, slack, unsure, slip)
-    return Pieces(log_p, loss, at, at, slack, unsure, slip)
-
-
-@pytest.mark.parametrize("kind", ["slack", "unsure", "slip"])
-@pytest.mark.parametrize("decide", [False, True])
-def test_pieces_may_be_off_by_what_they_admit(kind: str, decide: bool) -> None:
-    grid = Grid.uniform(-1.5, 0.125, 0, 1, 18 if decide else 25)
-    low = pessimistic(off(kind, -BY), grid, decide=decide)
-    high = optimistic(off(kind, BY), grid, decide=decide)
-    for epsilon in EPSILONS.tolist():
-        if decide and epsilon > grid.nodes[-1]:
-            continue  # decisive losses are above epsilon
-        assert profile(low, epsilon) >= truth(epsilon) - 1e-15
-        assert profile(high, epsilon) <= truth(epsilon) + 1e-15
 
 
 def log_delta(losses: Floats, masses: Floats, epsilon: float) -> float:
@@ -198,21 +162,6 @@ def test_one_step_is_read_with_its_rounding() -> None:
             below += mpmath.mpf(float(value)) < exact
             assert mpmath.mpf(float(value)) + mpmath.log1p(float(error)) >= exact
     assert below
-
-
-def test_each_atom_has_its_own_mass() -> None:
-    """Far from 0, where a cell's middle is off by a share of the atom itself if it is off at all."""
-    probabilities = np.array([0.3, 0.2, 0.5])
-    law = LossDistribution.of_outcomes([10.0, 10.5, -0.2], probabilities)
-    order = np.argsort([10.0, 10.5, -0.2])
-    assert np.exp(atom_masses(Cut(law))) == pytest.approx(probabilities[order], rel=1e-12)
-
-
-def test_a_law_without_mass_is_no_law() -> None:
-    """Of masses below all floats the sum was 0, and its logarithm a raw error."""
-    law = pessimistic(off("slack", 0.0), Grid.uniform(-1.5, 0.125, 0, 1, 25))
-    with pytest.raises(TooFine):
-        finite_mass([(replace(law, masses=np.zeros(law.masses.shape)), 2.0)])
 
 
 @pytest.mark.parametrize("steps", [1, 4])

@@ -10,9 +10,9 @@ import dpacct as dp
 from dpacct.plan.composition import Composition
 from dpacct.plan.routes import sources
 from dpacct.pld import bracket
+from dpacct.pld.bracket.nested import Nested
 from dpacct.pld.derived import backwards, mirrored, sampled
 from dpacct.pld.loss import gaussian
-from dpacct.pld.nested import Nested
 from dpacct.pld.pieces import Cut, Source
 from dpacct.vocabulary import Adjacency
 

@@ -229,18 +229,15 @@ class DirectionSearch:
         self.weights = Weights(epsilon, self._local[0], log_delta)
         gaps = [self.weights.gap(law) for law in below.total.laws]
         low = below.log_delta(epsilon)
-        if low > -math.inf:
+        bracketed = [source.bracketed for source, _ in self.kinds]
+        if low > -math.inf or any(bracketed):
             # where the bracket is wider than that says, the cells are to blame
-            seen = above.log_delta(epsilon) - low - above.v2 * self._local[1]
+            width = above.log_delta(epsilon) - max(low, -1e3)
+            seen = width - above.v2 * self._local[1]
             more = min(max(seen / max(sum(gaps), 1e-300), 1.0), 10.0)
-            gaps = [gap * more for gap in gaps]
             # points of a law that is only bracketed have no width, and yet lie apart
-            if any(source.bracketed for source, _ in self.kinds):
-                least = max(seen, 0.0) / len(self.kinds)
-                gaps = [
-                    max(gap, least if source.bracketed else 0.0)
-                    for gap, (source, _) in zip(gaps, self.kinds, strict=True)
-                ]
+            least = [max(seen, 0.0) / len(gaps) if known else 0.0 for known in bracketed]
+            gaps = [max(gap * more, some) for gap, some in zip(gaps, least, strict=True)]
         return gaps
 
     def _refine(self, lines: tuple[Line, Line], gaps: Sequence[float], goal: float) -> None:

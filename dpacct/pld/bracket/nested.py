@@ -1,0 +1,644 @@
+"""Compositions that are used as one step: their whole law, above and below, for the sampler around them.
+
+    one step    free-node measures of each kind (laws.py), put on a lattice of one step for all kinds:
+                above, each point is split between its two neighbours; below, points are merged into groups
+                whose barycentre is a node (post-processing)
+    the sum     tilted, one FFT a kind, its logarithm times the count, one FFT back, in a window of losses
+                that Chernoff's bound gives; at several tilts, so that every mass keeps its digits
+    as a pair   both distributions of each measure made to sum to one, so that operators apply
+
+docs/theory/bracket.md, Plans on one sample, has each bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from dpacct.pld.budget import evaluated, rounded, transformed
+from dpacct.pld.loss import gaussian
+from dpacct.pld.outcomes import Listed, may_be_listed
+from dpacct.pld.pieces import Cut, Pieces, Source, Sources, ever, gathered
+from dpacct.pld.stable import Complexes, Floats, TooFine, log1p, quiet
+
+from .laws import UNIT, Measure, cut, first_top, law_above, law_below
+
+Places = npt.NDArray[np.int64]
+
+# log P-mass at the ends of one step: floats end at -745
+_ENDS = -700.0
+# tilted log mass outside the window of one tilt, on each side: 3e-17, below what transforms round to
+_OUTSIDE = -38.0
+# places of a window at most, about: .1 s and 40 MB each way
+_MOST = 1 << 19
+# nats from which on what lies above a node does not make up for what lies below it
+_FURTHEST = 1.0
+# cells of one step at most: 30 ms
+_CELLS = 1 << 15
+# deviations from one tilt to the next of a normal law: the sum of sqrt(t t'), t and t' the tilted masses, is
+# then e^{-7^2/8}, so where the two cross they are e^-12 of their peaks and transforms round to e^-32
+_APART = 7.0
+# nats of a tilted law that transforms keep: e^-32 at each place, on e^12 places and more
+_DIGITS = 18.0
+# powers that ends of a composition are bounded with
+_POWERS = np.geomspace(1e-2, 1e4, 25)
+# l2 error of a transform per doubling, in units: 7 for radix 2 (Higham 2002, Theorem 24.2), mixed radices
+# and terms of higher order included
+_FFT = 15.0
+
+
+# -- one step on a lattice ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class LatticeLaw:
+    """`count` losses with P-masses at offset + step * places, and the P-mass of an infinite loss."""
+
+    offset: float
+    step: float
+    places: Places
+    masses: Floats
+    infinite: float
+    count: float
+
+    @cached_property
+    def losses(self) -> Floats:
+        """The losses of the nodes."""
+        return np.asarray(self.offset + self.step * self.places)
+
+    @cached_property
+    def log_masses(self) -> Floats:
+        """Logs of the masses, none of which is 0."""
+        return np.log(self.masses)
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """log E[e^{cL}] of the finite losses at each tilt."""
+        level = self.log_masses + np.multiply.outer(tilts, self.losses)
+        peak = level.max(axis=1)
+        return np.asarray(peak + np.log(np.exp(level - peak[:, None]).sum(axis=1)))
+
+    def tilted(self, c: float) -> Floats:
+        """Masses under the Esscher tilt e^{cL}, of sum one."""
+        level = self.log_masses + c * self.losses
+        weights = np.exp(level - level.max())
+        return np.asarray(weights / weights.sum())
+
+
+def split(law: Measure, offset: float, step: float) -> LatticeLaw:
+    """The measure above on nodes: a point at l between the nodes a < b keeps p and q = p e^{-l}.
+
+    Its upper share u solves p e^{-l} = p (1 - u) e^{-a} + p u e^{-b}: u = (1 - e^{a-l}) / (1 - e^{a-b}).
+    """
+    # points raised by 18 units of the largest: differences to nodes are then rounded up
+    at = law.at + 2e-15 * (np.abs(law.at).max() + abs(offset) + step)
+    below = np.floor((at - offset) / step)
+    gap = np.clip(at - (offset + step * below), 0.0, step)
+    share = np.expm1(-gap) / math.expm1(-step)
+    first = int(below.min())
+    place = (below - first).astype(np.int64)
+    masses = np.bincount(place, law.mass * (1.0 - share), int(place.max()) + 2)
+    masses += np.bincount(place + 1, law.mass * share, masses.size)
+    kept = np.flatnonzero(masses > 0.0)
+    # losses set apart and masses below all floats count as infinite losses
+    infinite = law.top[0] + law.dropped
+    return LatticeLaw(
+        offset, step, first + kept, masses[kept] * (1.0 + 4.0 * UNIT), infinite, law.count
+    )
+
+
+def merged_to(law: Measure, offset: float, step: float) -> LatticeLaw:
+    """The measure below on nodes: from the bottom up, points are merged until their barycentre is a node.
+
+    A group of barycentre a has sum p_i (1 - e^{a - l_i}) = 0: what lies below the node is made up for by what
+    lies above, of which the last point is cut in two. That is post-processing. Where too little lies near
+    above, as at the top, it is rounded down. Of an even density in cells of one step this takes off d^2/12 to
+    d^2/3 of variance.
+    """
+    order = np.argsort(law.at)
+    losses, masses = law.at[order].tolist(), law.mass[order].tolist()
+    if law.top[0] > 0.0 and math.isfinite(law.start):
+        losses.append(law.start)
+        masses.append(law.top[0])
+    count, most = len(losses), float(np.abs(losses).max()) + abs(offset) + step
+    near = 1e-12 * step + 2e-15 * most
+    places: list[int] = []
+    groups: list[float] = []
+    i, rest = 0, masses[0]
+    masses.append(0.0)
+    while i < count:
+        place = math.ceil((losses[i] - offset - near) / step)
+        node = offset + step * place
+        lack = below = above = 0.0
+        while i < count and losses[i] < node - near:
+            lack += rest * math.expm1(node - losses[i])
+            below += rest
+            i, rest = i + 1, masses[i + 1]
+        while i < count and losses[i] <= node + near:
+            above += rest
+            i, rest = i + 1, masses[i + 1]
+        start = i, rest, above
+        while i < count and lack > 0.0 and losses[i] < node + _FURTHEST:
+            excess = -rest * math.expm1(node - losses[i])
+            if excess > lack:
+                above += lack / excess * rest
+                rest -= lack / excess * rest
+                lack = 0.0
+            else:
+                lack -= excess
+                above += rest
+                i, rest = i + 1, masses[i + 1]
+        if lack > 0.0:  # too little lies above: rounded down, and what lies above is left as it is
+            i, rest, above = start
+            place -= 1
+            places += [place, place + 1]
+        else:
+            places += [place, place]
+        groups += [below, above]
+    # each sum of terms of up to `step` nats is off by some units of it, each difference of losses by theirs
+    offset -= 1e-15 * count * step + 2.0 * near
+    found, place_of = np.unique(places, return_inverse=True)
+    total = np.bincount(place_of, groups)
+    kept = total > 0.0
+    return LatticeLaw(offset, step, found[kept], total[kept] * (1.0 - 4.0 * UNIT), 0.0, law.count)
+
+
+@lru_cache(maxsize=64)
+def coarse(source: Source) -> tuple[Measure, Measure, Floats]:
+    """A source on some 1,000 free nodes, above and below, once, and its atoms' losses and masses."""
+    edges = source.knots(1025, _ENDS)
+    above = cut(source, edges, upper=True)
+    below = cut(source, edges, upper=False) if source.bracketed else above
+    points = above.where(above.low == above.high)
+    heaviest = np.argsort(points.log_p)[::-1][:2]
+    top = first_top(above)
+    return (
+        law_above(above, 1.0, top),
+        law_below(below, 1.0, first_top(below)),
+        points.loss[heaviest],
+    )
+
+
+def _common_step(kinds: Sequence[tuple[Source, float]], asked: float) -> float:
+    """A step of at most what is asked, of which the two heaviest atoms of one kind are multiples apart."""
+    apart = [
+        abs(float(np.diff(atoms)[0]))
+        for atoms in (coarse(s)[2] for s, _ in kinds)
+        if atoms.size == 2
+    ]
+    apart = [gap for gap in apart if gap > 1e-9]
+    return apart[0] / math.ceil(apart[0] / asked * (1.0 - 1e-12)) if apart else asked
+
+
+def _anchor(source: Source, step: float) -> float:
+    """A loss that a node meets: the heaviest atom, or the barycentre of the heaviest points within a step."""
+    _, law, atoms = coarse(source)
+    if atoms.size:
+        return float(atoms[0])
+    middle = float(law.at[int(np.argmax(law.mass))])
+    near = np.abs(law.at - middle) < 0.5 * step
+    # log(p/q) of them together: where they are a spike, a group of `merged_to` is just these
+    p = law.mass[near]
+    return middle - math.log1p(float(p @ np.expm1(middle - law.at[near])) / float(p.sum()))
+
+
+def _away(source: Source, step: float) -> float:
+    """About the share of a step's mass that a lattice moves: what lies near the anchor moves by little."""
+    law = coarse(source)[1]
+    gap = np.abs(law.at - _anchor(source, step)) / step
+    return float(law.mass @ np.minimum(gap, 1.0))
+
+
+def _edges(source: Source, tilts: Floats, offset: float, step: float, top: float) -> Floats:
+    """Nodes to cut a law at: at every step where it is dense at some tilt, further apart where it is thin.
+
+    None lies above `top`: a loss above it is set apart.
+
+    Of all widths with the same sum of mass * width^2 those like density^(-1/3) have the fewest cells.
+    """
+    law = coarse(source)[1]
+    if law.at.size < 3:
+        return np.asarray(offset + step * np.arange(-1, 2))
+    ends = np.concatenate((law.at[:1], 0.5 * (law.at[1:] + law.at[:-1]), law.at[-1:]))
+    width = np.maximum(np.diff(ends), 1e-300)
+    wanted = np.full(width.shape, math.inf)
+    for c in tilts.tolist():
+        level = law.log_mass + c * law.at
+        mass = np.exp(level - level.max())
+        third = np.cbrt(mass / mass.sum() / width + 1e-280)
+        wanted = np.minimum(wanted, step / (third * math.sqrt(float((third * width).sum()))))
+    widest = max(step, min(0.25, float(np.ptp(law.at)) / 64.0))
+    wanted = np.clip(wanted, step, widest)
+    run = np.concatenate(([0.0], np.cumsum(width / wanted)))
+    cells = min(math.ceil(run[-1]), _CELLS)
+    at = np.interp(np.linspace(0.0, run[-1], cells + 1), run, ends)
+    places = np.unique(np.concatenate((np.rint((at[at < top] - offset) / step), [0.0])))
+    places = np.concatenate(([places[0] - 1.0], places, [places[-1] + 1.0]))
+    # a spike narrower than a step has knots of its own: groups end where they balance
+    knots = source.knots(257, _ENDS)
+    spike = knots[:-1][np.diff(knots) < step]
+    return np.union1d(offset + step * places, spike[spike < top])
+
+
+# -- the sum ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tilt:
+    """A composition under the tilt c: log moment, mean, variance, and losses that hold almost all of it."""
+
+    c: float
+    log_moment: float
+    mean: float
+    variance: float
+    low: float
+    high: float
+
+
+def log_moments(laws: Sequence[LatticeLaw], cs: Floats) -> Floats:
+    """log E[e^{cS}] of the sum at each tilt."""
+    return np.asarray(sum(law.count * law.log_moments(cs) for law in laws))
+
+
+def moments(laws: Sequence[LatticeLaw], c: float) -> tuple[float, float]:
+    """Mean and variance of the sum under the tilt c."""
+    mean = variance = 0.0
+    for law in laws:
+        t = law.tilted(c)
+        m = float(t @ law.losses)
+        mean += law.count * m
+        variance += law.count * float(t @ np.square(law.losses - m))
+    return mean, variance
+
+
+def tilt(laws: Sequence[LatticeLaw], c: float) -> Tilt:
+    """Moments at c, and by Chernoff's bound a window with e^-38 of the tilted mass on either side of it."""
+    log_moment = float(log_moments(laws, np.array([c]))[0])
+    mean, variance = moments(laws, c)
+    # least where x = sqrt(2 * 38 / variance) if the law is normal; less far where it has a rare large loss
+    x = math.sqrt(-2.0 * _OUTSIDE / max(variance, 1e-24)) * np.geomspace(2e-3, 2.0, 10)
+    x = np.concatenate((-x, x))
+    reach = log_moments(laws, c + x) - log_moment - _OUTSIDE
+    ends = np.split(reach / np.abs(x), 2)
+    least, most = (sum(law.count * float(law.losses[k]) for law in laws) for k in (0, -1))
+    low = max(-float(ends[0].min()), least)
+    return Tilt(c, log_moment, mean, variance, low, min(float(ends[1].min()), most))
+
+
+def tilts(laws: Sequence[LatticeLaw], low: float, high: float) -> list[Tilt]:
+    """Tilts from Q's side to P's that read what lies between two losses with its digits.
+
+    The mass at a loss l is rounded by e^-_DIGITS M(c) e^{-cl}, and is at most inf M(c) e^{-cl} itself: no
+    tilt is needed beyond the first one by which the two are alike at the end asked for.
+    """
+    middle, room = tilt(laws, -0.5), 0.1 * (high - low)
+    found = [middle]
+    for sign, end in ((-1.0, low), (1.0, high)):
+        at, cs = middle, sign * _POWERS
+        least = float((log_moments(laws, cs) - cs * end).min())
+        while (
+            low < at.mean < high
+            and at.variance > laws[0].step ** 2
+            and at.log_moment - at.c * end - _DIGITS > least
+        ):
+            change = sign * _APART / math.sqrt(at.variance)
+            for _ in range(30):
+                between, far = log_moments(laws, at.c + np.array([0.5, 1.0]) * change)
+                near = between >= 0.5 * (at.log_moment + far) - _APART**2 / 8.0
+                # beyond what is asked for windows grow with what is never read
+                if near and low - room < moments(laws, at.c + change)[0] < high + room:
+                    break
+                change *= 0.5
+            other = tilt(laws, at.c + change)
+            if abs(other.mean - at.mean) < 0.1 * laws[0].step:
+                break
+            at = other
+            found.append(at)
+    return found
+
+
+def _part(law: LatticeLaw, c: float, length: int) -> tuple[Complexes, float, float, int]:
+    """log of the transform of a tilted law, mass and l2 norm beside its heaviest point, and that place.
+
+    With that point at place 0 the transform is 1 + w, and only w is rounded: rare losses keep their digits.
+    """
+    t = law.tilted(c)
+    heaviest = int(np.argmax(t))
+    t[heaviest] = 0.0
+    others = float(t.sum())
+    turned = np.bincount((law.places - law.places[heaviest]) % length, t, length)
+    return log1p(np.fft.rfft(turned) - others), others, float(np.linalg.norm(t)), int(law.places[heaviest])
+
+
+def window(laws: Sequence[LatticeLaw], at: Tilt) -> tuple[int, Floats, float]:
+    """(first place, tilted masses, what each may be off by) of the composition in the window of a tilt.
+
+    Places are counted from the sum of all offsets, modulo the length: 2e^-38 of mass lands anywhere. An error
+    e_k of a transform z_k becomes n e_k Z_k / z_k in the product, summed over k by Cauchy and Schwarz.
+    """
+    step, offset = laws[0].step, sum(law.count * law.offset for law in laws)
+    first = math.floor((at.low - offset) / step) - 1
+    size = math.ceil((at.high - offset) / step) - first + 2
+    if size > 4 * _MOST:
+        raise TooFine(f"{size:.1e} places")
+    # 2^k, or three quarters or five eighths of it: transforms of such lengths are fast
+    power = 1 << max(size - 1, 15).bit_length()
+    length = next(n for n in (power // 8 * 5, power // 4 * 3, power) if n >= size)
+    transformed(len(laws), length)
+    parts = [(law.count, *_part(law, at.c, length)) for law in laws]
+    log = sum((n * part for n, part, *_ in parts), np.zeros(1))
+    values = np.exp(log)
+    origin = sum(round(n) * place for n, _, _, _, place in parts)
+    # each frequency stands for its mirror image too, but for the first (and the last of an even length)
+    double = np.full(values.size, 2.0 / length)
+    double[0] = 1.0 / length
+    fft, sizes = _FFT * UNIT * math.log2(length), np.abs(values)
+    off = 2.0 * math.exp(_OUTSIDE)
+    for n, part, others, norm, _ in parts:
+        rest = np.exp(np.minimum(np.real(log) - part.real, 0.0))
+        off += n * fft * norm * math.sqrt(float(double @ np.square(rest)))
+        off += (
+            8.0
+            * UNIT
+            * n
+            * (others * float(double @ rest) + float(double @ (np.abs(part) * sizes)))
+        )
+    # the mean of all values is the mass at the origin: without it the transform back rounds less
+    peak = float(double @ values.real)
+    masses = np.fft.irfft(values - peak, n=length)
+    masses[0] += peak
+    off += fft * math.sqrt(float(double @ np.square(np.abs(values - peak)))) + 8.0 * UNIT
+    return first, np.roll(masses, (origin - first) % length)[:size], off
+
+
+def summed(
+    laws: Sequence[LatticeLaw], at: Sequence[Tilt], *, upper: bool
+) -> tuple[Floats, Floats, float]:
+    """Losses, log P-masses on one side of the truth, and the P-mass of infinite losses.
+
+    Every tilt bounds all masses of its window; the nearest bound counts.
+    """
+    step, offset = laws[0].step, sum(law.count * law.offset for law in laws)
+    windows = [(one, *window(laws, one)) for one in at]
+    first = min(start for _, start, _, _ in windows)
+    last = max(start + masses.size for _, start, masses, _ in windows)
+    losses = offset + step * (first + np.arange(last - first, dtype=np.float64))
+    evaluated(4 * losses.size)
+    result = np.full(losses.size, math.inf if upper else -math.inf)
+    for one, start, masses, off in windows:
+        part = slice(start - first, start - first + masses.size)
+        with np.errstate(divide="ignore"):
+            level = np.log(
+                np.maximum(masses, 0.0) + off if upper else np.maximum(masses - off, 0.0)
+            )
+        level += one.log_moment - one.c * losses[part]
+        slack = 8.0 * UNIT * (np.abs(one.c * losses[part]) + abs(one.log_moment) + 2.0)
+        slack += _relative(laws, one.c)
+        result[part] = (
+            np.minimum(result[part], level + slack)
+            if upper
+            else np.maximum(result[part], level - slack)
+        )
+    if not upper:
+        return losses, result, 0.0
+    # what lies outside the outermost windows: at infinity, or at the least loss of all
+    lowest, highest = min(at, key=lambda one: one.c), max(at, key=lambda one: one.c)
+    above = _OUTSIDE + highest.log_moment - highest.c * highest.high
+    below = _OUTSIDE + lowest.log_moment - lowest.c * lowest.low
+    infinite = min(1.0, math.exp(min(above, 0.0))) if highest.c >= 0.0 else 1.0
+    result[0] = np.logaddexp(result[0], min(below, 0.0) if lowest.c <= 0.0 else 0.0)
+    return losses, np.minimum(result, 0.0), min(infinite + _infinite(laws), 1.0)
+
+
+def _relative(laws: Sequence[LatticeLaw], c: float) -> float:
+    """Relative error of all masses of the sum: of each step's log moment, and of its tilted masses.
+
+    An exponent c (l - l_0) is off by 3 units of itself, and of at most 745 where it matters; l_0 is heaviest.
+    """
+    return UNIT * sum(
+        law.count
+        * (
+            40.0
+            + 4.0 * abs(c * float(law.losses[int(np.argmax(law.log_masses + c * law.losses))]))
+            + 4.0 * min(abs(c) * float(law.losses[-1] - law.losses[0]), 745.0)
+        )
+        for law in laws
+    )
+
+
+def _infinite(laws: Sequence[LatticeLaw]) -> float:
+    """P-mass of sums with an infinite loss: prod (F + I)^n - prod F^n, a small one with its digits."""
+    whole = lost = 0.0
+    for law in laws:
+        mass = float(law.masses.sum()) + law.infinite
+        whole += law.count * math.log(mass)
+        lost += law.count * math.log1p(-law.infinite / mass)
+    return math.exp(whole) * -math.expm1(lost) * (1.0 + 1e-12)
+
+
+# -- as a pair -------------------------------------------------------------------------------------
+
+# what the sum of all masses may round to
+_SUM = 4e-15
+
+
+def pair_above(losses: Floats, log_p: Floats, infinite: float) -> Pieces:
+    """The measure above as a pair: P's excess over one is taken from the lowest losses.
+
+    h(0) = 1 for any pair, and the profile of the measure is above 1 there: the chord from (0, 1) to where it
+    meets the profile lies above the truth, which is convex.
+    """
+    masses = np.exp(log_p)
+    excess = float(masses.sum()) + infinite - 1.0 - _SUM
+    if excess > 0.0:
+        total = np.cumsum(masses)
+        last = min(int(np.searchsorted(total, excess)), masses.size - 1)
+        masses[last] = max(0.0, float(total[last]) - excess)
+        masses[:last] = 0.0
+    else:
+        masses[0] -= excess
+    return _pair(losses, masses, infinite)
+
+
+def pair_below(losses: Floats, log_p: Floats, infinite: float) -> Pieces:
+    """The measure below as a pair: the lowest losses become the one point that makes both sums one.
+
+    One point at log(p/q) has the profile (p - gamma q)_+: under it the whole is 1 - gamma, below any profile.
+    """
+    masses = np.exp(log_p)
+    with quiet():
+        q = np.exp(log_p - losses)
+        # about the point that all losses below the k-th leave
+        p_rest = np.maximum(1.0 - infinite - np.cumsum(masses[::-1])[::-1], 0.0)
+        q_rest = 1.0 - np.cumsum(q[::-1])[::-1]
+        place = np.where(q_rest > 0.0, np.log(p_rest / q_rest), math.inf)
+    for k in np.flatnonzero(place <= losses).tolist():
+        p_left = 1.0 - infinite - _SUM - float(masses[k:].sum())
+        q_left = 1.0 + _SUM - float(q[k:].sum())
+        # it must lie below all that stay, so that the profile under it is 1 - gamma
+        if p_left > 0.0 and q_left > 0.0 and math.log(p_left / q_left) <= losses[k]:
+            at = np.concatenate(([math.log(p_left / q_left)], losses[k:]))
+            return _pair(at, np.concatenate(([p_left], masses[k:])), infinite)
+    return _pair(np.zeros(1), np.array([max(1.0 - infinite, 1e-300)]), infinite)
+
+
+def _pair(losses: Floats, masses: Floats, infinite: float) -> Pieces:
+    """Points of positive mass; what is missing from Q's sum is where P has none."""
+    kept = masses > 0.0
+    points = Pieces.points(losses[kept], np.log(masses[kept]))
+    rest = 1.0 - float(np.exp(points.log_q).sum())
+    return replace(points, infinite=infinite, lost=max(rest, 0.0))
+
+
+@lru_cache(maxsize=16)
+def whole_pairs(parts: Sources, asked: float, reach: float) -> tuple[Pieces, Pieces]:
+    """(above, below) of a composition on a lattice of at most this step, for losses in +-reach."""
+    anchors = [_anchor(source, asked) for source, _ in parts]
+    rough = [
+        split(replace(coarse(source)[0], count=n), anchor, max(asked, 1e-3 * _width(source)))
+        for (source, n), anchor in zip(parts, anchors, strict=True)
+    ]
+    about = tilts(rough, -reach, reach)
+    step = _common_step(parts, max(asked, max(one.high - one.low for one in about) / _MOST))
+    # a loss above `top` puts the sum above all that is asked for, but for what the others hardly ever have
+    top = reach + max(-about[0].low, 0.0)
+    cs = np.array([one.c for one in about])
+    uppers, lowers = [], []
+    for (source, n), anchor in zip(parts, anchors, strict=True):
+        edges = _edges(source, cs, anchor, step, top)
+        rounded(edges.size)
+        above = cut(source, edges, upper=True)
+        below = cut(source, edges, upper=False) if source.bracketed else above
+        raised = law_above(above, n, min(top, first_top(above)))
+        lowered = law_below(below, n, min(top, first_top(below)))
+        uppers.append(split(raised, anchor, step))
+        lowers.append(merged_to(lowered, anchor, step))
+    at = tilts(uppers, -reach, reach)
+    infinite = ever((source.infinite, n) for source, n in parts)
+    over = summed(uppers, at, upper=True)
+    losses, log_p, _ = summed(lowers, [tilt(lowers, one.c) for one in at], upper=False)
+    above_all = pair_above(over[0], over[1], min(1.0, over[2] + infinite * (1.0 + 1e-12)))
+    return above_all, pair_below(losses, log_p, infinite * (1.0 - 1e-12))
+
+
+def _width(source: Source) -> float:
+    at = coarse(source)[1].at
+    return float(np.ptp(at)) if at.size else 0.0
+
+
+# -- as a source -----------------------------------------------------------------------------------
+
+# of the distance between edges over the root of the number of steps: the step of the lattice
+_FINER = 1.2
+
+
+def together(sources: Sources) -> Sources:
+    """Merge sources where that is exact: Gaussians become one, as squares of mu add."""
+    rest: list[tuple[Source, float]] = []
+    squares: list[float] = []
+    count = 0.0
+    for source, n in sources:
+        law = source.distribution
+        mu = None if law is None else law.gaussian
+        if mu is None:
+            rest.append((source, n))
+        else:
+            squares.append(n * mu * mu)
+            count += n
+    if count <= 1.0:
+        return sources
+    return [(Cut(gaussian(math.sqrt(math.fsum(squares)))), 1.0), *rest]
+
+
+def merged(sources: Sources) -> Sources:
+    """Merge sources as grids take them: one Gaussian, few outcomes listed, stacks row by row."""
+    fewer = together([(part, n * each) for source, n in sources for part, each in source.apart])
+    if sum(n for _, n in fewer) > 1.0 and may_be_listed(fewer):
+        return [(Listed(tuple((source, round(n)) for source, n in fewer)), 1.0)]
+    return fewer
+
+
+def nested(parts: Sequence[tuple[Source, int]]) -> Source:
+    """A composition as one source."""
+    if len(parts) == 1 and parts[0][1] == 1:
+        return parts[0][0]
+    if may_be_listed([(source, float(n)) for source, n in parts]):
+        return Listed(tuple(parts))
+    return Nested(tuple(parts))
+
+
+def _gap(edges: Floats, low: float, high: float) -> float:
+    """The distance of edges, of all or of those where most of P lies, whichever are closer."""
+    gaps = np.diff(edges)
+    near = gaps[(edges[1:] > low) & (edges[:-1] < high) & (gaps > 1e-3 * (high - low) / edges.size)]
+    return min(float(np.median(part)) for part in (gaps, near) if part.size)
+
+
+@dataclass(frozen=True)
+class Nested(Source):
+    """The composition of sources (each with its count), in one direction."""
+
+    parts: tuple[tuple[Source, int], ...]
+
+    @property
+    def charged(self) -> bool:
+        """Return whether every error of every part's masses is bounded."""
+        return all(source.charged for source, _ in self.parts)
+
+    @property
+    def bracketed(self) -> bool:
+        """A composition used as one step is only known between two pairs."""
+        return True
+
+    @property
+    def infinite(self) -> float:
+        """P-mass of an infinite loss."""
+        return ever((source.infinite, n) for source, n in self.parts)
+
+    @property
+    def lost(self) -> float:
+        """Q-mass that P does not have."""
+        return ever((source.lost, n) for source, n in self.parts)
+
+    @property
+    def ceiling(self) -> float:
+        """The sum of what no finite loss exceeds."""
+        return sum(count * source.ceiling for source, count in self.parts)
+
+    @cached_property
+    def _fewer(self) -> tuple[tuple[Source, float], ...]:
+        return tuple(together([(source, float(n)) for source, n in self.parts]))
+
+    def log_moments(self, tilts: Floats) -> Floats:
+        """Add up the log moments of independent losses."""
+        return np.asarray(sum(count * source.log_moments(tilts) for source, count in self._fewer))
+
+    def span(self, log_mass: float) -> tuple[float, float]:
+        """Chernoff's bounds of where P lies, from coarse measures above."""
+        up, down = (
+            sum(n * coarse(source)[0].log_moments(s * _POWERS) for source, n in self._fewer)
+            for s in (1.0, -1.0)
+        )
+        return -float(((down - log_mass) / _POWERS).min()), float(((up - log_mass) / _POWERS).min())
+
+    def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
+        """Points of a pair on the asked side, gathered between edges, which they are closer than.
+
+        K steps of lattice step d add K d^2 to what cells of width D cost as D^2.
+        """
+        finite = edges[np.isfinite(edges)]
+        low, high = self.span(-60.0)
+        gap = _gap(finite, *self.span(-1.0)) if finite.size > 1 else 0.01
+        reach = float(np.abs(finite[[0, -1]]).max()) if finite.size else max(-low, high)
+        away = sum(n * _away(source, gap) for source, n in self._fewer)
+        asked = _FINER * gap / math.sqrt(max(away, 1.0))
+        # a few steps and reaches serve all questions: steps between are rounded down, reaches up
+        asked = 2.0 ** (math.floor(3.0 * math.log2(asked)) / 3.0)
+        reach = 2.0 ** (math.ceil(3.0 * math.log2(max(reach, 1e-300))) / 3.0)
+        points = whole_pairs(self._fewer, asked, reach)[0 if upper else 1]
+        evaluated(10 * points.loss.size)
+        return gathered(points, edges) if edges.size < points.loss.size else points
