@@ -20,19 +20,17 @@ from dpacct.pld.pieces import Cut, Pieces, Source, branch_pieces, gathered
 from dpacct.pld.stable import Floats
 
 
-def profile(law: Measure | LatticeLaw | Pieces, epsilon: float) -> float:
+def profile(law: Measure | Pieces, epsilon: float) -> float:
     """E[(1 - e^{eps - L})_+] of finitely many losses, summed as it stands; what is set apart is infinite."""
     at, mass, infinite = points(law)
     return float(mass @ np.maximum(-np.expm1(epsilon - at), 0.0)) + infinite
 
 
-def points(law: Measure | LatticeLaw | Pieces) -> tuple[Floats, Floats, float]:
+def points(law: Measure | Pieces) -> tuple[Floats, Floats, float]:
     """Losses, P-masses, and the P-mass of infinite losses."""
-    if isinstance(law, Measure):
-        return law.at, law.mass, law.top[0] + law.dropped
     if isinstance(law, Pieces):
         return law.loss, np.exp(law.log_p), law.infinite
-    return law.losses, law.masses, law.infinite
+    return law.at, law.mass, law.top[0] + law.dropped
 
 
 def lattice_laws(
@@ -125,7 +123,7 @@ def test_the_truth_lies_between(
         # the closed forms above cancel: to a few units of rounding of 1
         assert profile(lower, epsilon) <= exact + 4e-15
         assert profile(upper, epsilon) >= exact - 4e-15
-    assert (lower.masses >= 0.0).all() and (upper.masses >= 0.0).all()
+    assert (lower.mass >= 0.0).all() and (upper.mass >= 0.0).all()
 
 
 def table(p: Floats, q: Floats) -> Cut:
@@ -171,15 +169,11 @@ def added_variance(source: Source, cells: int) -> tuple[float, float]:
     """Variance that the law above adds and the one below takes off, in squares of a cell."""
     low, high = source.span(-60.0)
 
-    def variance(law: LatticeLaw) -> float:
-        t = law.tilted(0.0)
-        return float(t @ np.square(law.losses - float(t @ law.losses)))
-
     def laws(finer: int) -> tuple[float, float]:
         step = (high - low) / (finer * cells)
         edges = low + step * np.arange(finer * cells + 1)
         upper, lower = lattice_laws(source, edges, low, step)
-        return variance(upper), variance(lower)
+        return upper.tilted(0.0).variance, lower.tilted(0.0).variance
 
     (upper, lower), (_, best) = laws(1), laws(8)
     step = (high - low) / cells
@@ -247,12 +241,14 @@ def test_a_sum_of_three_sampled_outcomes_lies_between() -> None:
 def test_a_window_is_off_by_no_more_than_it_says(c: float) -> None:
     """Against convolution in 40 digits."""
     draw = np.random.default_rng(5)
-    law = LatticeLaw(-0.3, 0.125, np.arange(7), draw.dirichlet(np.full(7, 0.3)) + 1e-14, 0.0, 6.0)
-    first, masses, off = window([law], tilt([law], c))
+    p = draw.dirichlet(np.full(7, 0.3)) + 1e-14
+    points = Pieces.points(-0.3 + 0.125 * np.arange(7), np.log(p))
+    law = merged_to(law_below(points, 6.0, math.inf), -0.3, 0.125)
+    seen = window([law], tilt([law], c))
     with mpmath.workdps(40):
         one = [
             mpmath.mpf(m) * mpmath.exp(c * mpmath.mpf(x))
-            for m, x in zip(law.masses, law.losses, strict=True)
+            for m, x in zip(law.mass, law.at, strict=True)
         ]
         total = [mpmath.mpf(1)]
         for _ in range(6):
@@ -262,10 +258,10 @@ def test_a_window_is_off_by_no_more_than_it_says(c: float) -> None:
                     grown[i + j] += a * b
             total = grown
         whole = mpmath.fsum(total)
-        for place, mass in enumerate(masses.tolist()):
-            exact = total[first + place] / whole if 0 <= first + place < len(total) else 0
-            assert abs(mass - exact) <= off
-    assert off < 1e-13
+        for place, mass in enumerate(seen.masses.tolist()):
+            exact = total[at] / whole if 0 <= (at := seen.first + place) < len(total) else 0
+            assert abs(mass - exact) <= seen.off
+    assert seen.off < 1e-13
 
 
 @given(st.floats(-36.0, 36.0), st.floats(1e-9, 5.0))

@@ -24,9 +24,10 @@ from dpacct.pld.budget import evaluated, rounded, transformed
 from dpacct.pld.loss import gaussian
 from dpacct.pld.outcomes import Listed, may_be_listed
 from dpacct.pld.pieces import Cut, Pieces, Source, Sources, ever, gathered
-from dpacct.pld.stable import Complexes, Floats, TooFine, log1p, quiet
+from dpacct.pld.stable import Floats, quiet
 
 from .laws import UNIT, Measure, cut, first_top, law_above, law_below
+from .line import SumOfMeasures, log1p
 
 Places = npt.NDArray[np.int64]
 
@@ -34,59 +35,49 @@ Places = npt.NDArray[np.int64]
 _ENDS = -700.0
 # tilted log mass outside the window of one tilt, on each side: 3e-17, below what transforms round to
 _OUTSIDE = -38.0
-# places of a window at most, about: .1 s and 40 MB each way
-_MOST = 1 << 19
-# nats from which on what lies above a node does not make up for what lies below it
-_FURTHEST = 1.0
-# cells of one step at most: 30 ms
-_CELLS = 1 << 15
-# deviations from one tilt to the next of a normal law: the sum of sqrt(t t'), t and t' the tilted masses, is
-# then e^{-7^2/8}, so where the two cross they are e^-12 of their peaks and transforms round to e^-32
-_APART = 7.0
+# places of a window at most, about: .1 s and 40 MB each way; cells of one step at most: 30 ms
+_MOST, _CELLS = 1 << 19, 1 << 15
+# from one tilt to the next M((c+c')/2) >= e^{-49/8} sqrt(M(c) M(c')): seven deviations of a normal law. Where
+# their tilted masses cross both are e^-12 of their peaks, and transforms round to e^-32
+_APART = 49.0 / 8.0
 # nats of a tilted law that transforms keep: e^-32 at each place, on e^12 places and more
 _DIGITS = 18.0
 # powers that ends of a composition are bounded with
 _POWERS = np.geomspace(1e-2, 1e4, 25)
+# nats from which on what lies above a node does not make up for what lies below it
+_FURTHEST = 1.0
 # l2 error of a transform per doubling, in units: 7 for radix 2 (Higham 2002, Theorem 24.2), mixed radices
 # and terms of higher order included
 _FFT = 15.0
+# what the sum of all masses may round to: numpy adds in blocks, 32 units at most
+_SUM = 32.0 * UNIT
+# nats by which a loss is taken to lie above all others that are as good as infinite
+_FAR = 600.0
+# of the distance between edges over the root of the number of steps: the step of the lattice
+_FINER = 1.2
 
 
 # -- one step on a lattice ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeLaw:
-    """`count` losses with P-masses at offset + step * places, and the P-mass of an infinite loss."""
+class LatticeLaw(Measure):
+    """A measure at offset + step * places, increasing; what is set apart are infinite losses."""
 
     offset: float
     step: float
     places: Places
-    masses: Floats
-    infinite: float
-    count: float
 
-    @cached_property
-    def losses(self) -> Floats:
-        """The losses of the nodes."""
-        return np.asarray(self.offset + self.step * self.places)
 
-    @cached_property
-    def log_masses(self) -> Floats:
-        """Logs of the masses, none of which is 0."""
-        return np.log(self.masses)
-
-    def log_moments(self, tilts: Floats) -> Floats:
-        """log E[e^{cL}] of the finite losses at each tilt."""
-        level = self.log_masses + np.multiply.outer(tilts, self.losses)
-        peak = level.max(axis=1)
-        return np.asarray(peak + np.log(np.exp(level - peak[:, None]).sum(axis=1)))
-
-    def tilted(self, c: float) -> Floats:
-        """Masses under the Esscher tilt e^{cL}, of sum one."""
-        level = self.log_masses + c * self.losses
-        weights = np.exp(level - level.max())
-        return np.asarray(weights / weights.sum())
+def _lattice_law(
+    law: Measure, offset: float, step: float, places: Places, masses: Floats, infinite: float
+) -> LatticeLaw:
+    """The same number of losses, of these masses at these places."""
+    kept = masses > 0.0
+    places, masses = places[kept], masses[kept]
+    top, none = (infinite, 0.0, 0.0), np.zeros(places.size)
+    at = offset + step * places
+    return LatticeLaw(law.count, at, masses, none, top, math.inf, 0.0, 0.0, offset, step, places)
 
 
 def split(law: Measure, offset: float, step: float) -> LatticeLaw:
@@ -103,12 +94,10 @@ def split(law: Measure, offset: float, step: float) -> LatticeLaw:
     place = (below - first).astype(np.int64)
     masses = np.bincount(place, law.mass * (1.0 - share), int(place.max()) + 2)
     masses += np.bincount(place + 1, law.mass * share, masses.size)
-    kept = np.flatnonzero(masses > 0.0)
+    places = first + np.arange(masses.size)
     # losses set apart and masses below all floats count as infinite losses
     infinite = law.top[0] + law.dropped
-    return LatticeLaw(
-        offset, step, first + kept, masses[kept] * (1.0 + 4.0 * UNIT), infinite, law.count
-    )
+    return _lattice_law(law, offset, step, places, masses * (1.0 + 4.0 * UNIT), infinite)
 
 
 def merged_to(law: Measure, offset: float, step: float) -> LatticeLaw:
@@ -128,7 +117,7 @@ def merged_to(law: Measure, offset: float, step: float) -> LatticeLaw:
     near = 1e-12 * step + 2e-15 * most
     places: list[int] = []
     groups: list[float] = []
-    i, rest = 0, masses[0]
+    i, rest = 0, masses[0]  # the next point, and what is left of it
     masses.append(0.0)
     while i < count:
         place = math.ceil((losses[i] - offset - near) / step)
@@ -152,46 +141,42 @@ def merged_to(law: Measure, offset: float, step: float) -> LatticeLaw:
                 lack -= excess
                 above += rest
                 i, rest = i + 1, masses[i + 1]
-        if lack > 0.0:  # too little lies above: rounded down, and what lies above is left as it is
+        if lack > 0.0:  # too little lies above: what lies there is left as it is
             i, rest, above = start
-            place -= 1
-            places += [place, place + 1]
+            places += [place - 1, place]
         else:
             places += [place, place]
         groups += [below, above]
     # each sum of terms of up to `step` nats is off by some units of it, each difference of losses by theirs
     offset -= 1e-15 * count * step + 2.0 * near
     found, place_of = np.unique(places, return_inverse=True)
-    total = np.bincount(place_of, groups)
-    kept = total > 0.0
-    return LatticeLaw(offset, step, found[kept], total[kept] * (1.0 - 4.0 * UNIT), 0.0, law.count)
+    total = np.bincount(place_of, groups) * (1.0 - 4.0 * UNIT)
+    return _lattice_law(law, offset, step, found, total, 0.0)
+
+
+# -- where to put nodes ----------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)
 def coarse(source: Source) -> tuple[Measure, Measure, Floats]:
-    """A source on some 1,000 free nodes, above and below, once, and its atoms' losses and masses."""
+    """A source on some 1,000 free nodes, above and below, and its two heaviest atoms."""
     edges = source.knots(1025, _ENDS)
     above = cut(source, edges, upper=True)
     below = cut(source, edges, upper=False) if source.bracketed else above
     points = above.where(above.low == above.high)
-    heaviest = np.argsort(points.log_p)[::-1][:2]
+    atoms = points.loss[np.argsort(points.log_p)[::-1][:2]]
     top = first_top(above)
-    return (
-        law_above(above, 1.0, top),
-        law_below(below, 1.0, first_top(below)),
-        points.loss[heaviest],
-    )
+    return law_above(above, 1.0, top), law_below(below, 1.0, first_top(below)), atoms
 
 
-def _common_step(kinds: Sequence[tuple[Source, float]], asked: float) -> float:
-    """A step of at most what is asked, of which the two heaviest atoms of one kind are multiples apart."""
-    apart = [
-        abs(float(np.diff(atoms)[0]))
-        for atoms in (coarse(s)[2] for s, _ in kinds)
-        if atoms.size == 2
-    ]
-    apart = [gap for gap in apart if gap > 1e-9]
-    return apart[0] / math.ceil(apart[0] / asked * (1.0 - 1e-12)) if apart else asked
+def _common_step(kinds: Sources, asked: float) -> float:
+    """A step of at most what is asked, of which the two heaviest atoms of a kind are a multiple apart."""
+    for source, _ in kinds:
+        atoms = coarse(source)[2]
+        apart = abs(float(atoms[1] - atoms[0])) if atoms.size > 1 else 0.0
+        if apart > 0.5 * asked:
+            return apart / math.ceil(apart / asked * (1.0 - 1e-12))
+    return asked
 
 
 def _anchor(source: Source, step: float) -> float:
@@ -206,37 +191,24 @@ def _anchor(source: Source, step: float) -> float:
     return middle - math.log1p(float(p @ np.expm1(middle - law.at[near])) / float(p.sum()))
 
 
-def _away(source: Source, step: float) -> float:
-    """About the share of a step's mass that a lattice moves: what lies near the anchor moves by little."""
-    law = coarse(source)[1]
-    gap = np.abs(law.at - _anchor(source, step)) / step
-    return float(law.mass @ np.minimum(gap, 1.0))
-
-
 def _edges(source: Source, tilts: Floats, offset: float, step: float, top: float) -> Floats:
     """Nodes to cut a law at: at every step where it is dense at some tilt, further apart where it is thin.
 
-    None lies above `top`: a loss above it is set apart.
-
-    Of all widths with the same sum of mass * width^2 those like density^(-1/3) have the fewest cells.
+    Of all widths with the same sum of mass * width^2 those like density^(-1/3) have the fewest cells. None
+    lies above `top`: a loss above it is set apart.
     """
     law = coarse(source)[1]
-    if law.at.size < 3:
-        return np.asarray(offset + step * np.arange(-1, 2))
     ends = np.concatenate((law.at[:1], 0.5 * (law.at[1:] + law.at[:-1]), law.at[-1:]))
     width = np.maximum(np.diff(ends), 1e-300)
     wanted = np.full(width.shape, math.inf)
     for c in tilts.tolist():
-        level = law.log_mass + c * law.at
-        mass = np.exp(level - level.max())
-        third = np.cbrt(mass / mass.sum() / width + 1e-280)
+        third = np.cbrt(law.tilted(c).t / width + 1e-280)
         wanted = np.minimum(wanted, step / (third * math.sqrt(float((third * width).sum()))))
-    widest = max(step, min(0.25, float(np.ptp(law.at)) / 64.0))
-    wanted = np.clip(wanted, step, widest)
+    wanted = np.clip(wanted, step, max(step, min(0.25, float(np.ptp(law.at)) / 64.0)))
     run = np.concatenate(([0.0], np.cumsum(width / wanted)))
     cells = min(math.ceil(run[-1]), _CELLS)
     at = np.interp(np.linspace(0.0, run[-1], cells + 1), run, ends)
-    places = np.unique(np.concatenate((np.rint((at[at < top] - offset) / step), [0.0])))
+    places = np.unique(np.rint((at[at < top] - offset) / step))
     places = np.concatenate(([places[0] - 1.0], places, [places[-1] + 1.0]))
     # a spike narrower than a step has knots of its own: groups end where they balance
     knots = source.knots(257, _ENDS)
@@ -259,34 +231,17 @@ class Tilt:
     high: float
 
 
-def log_moments(laws: Sequence[LatticeLaw], cs: Floats) -> Floats:
-    """log E[e^{cS}] of the sum at each tilt."""
-    return np.asarray(sum(law.count * law.log_moments(cs) for law in laws))
-
-
-def moments(laws: Sequence[LatticeLaw], c: float) -> tuple[float, float]:
-    """Mean and variance of the sum under the tilt c."""
-    mean = variance = 0.0
-    for law in laws:
-        t = law.tilted(c)
-        m = float(t @ law.losses)
-        mean += law.count * m
-        variance += law.count * float(t @ np.square(law.losses - m))
-    return mean, variance
-
-
 def tilt(laws: Sequence[LatticeLaw], c: float) -> Tilt:
     """Moments at c, and by Chernoff's bound a window with e^-38 of the tilted mass on either side of it."""
-    log_moment = float(log_moments(laws, np.array([c]))[0])
-    mean, variance = moments(laws, c)
+    total = SumOfMeasures(laws, 0.0)
+    mean, variance = total.cumulants(c)
     # least where x = sqrt(2 * 38 / variance) if the law is normal; less far where it has a rare large loss
     x = math.sqrt(-2.0 * _OUTSIDE / max(variance, 1e-24)) * np.geomspace(2e-3, 2.0, 10)
-    x = np.concatenate((-x, x))
-    reach = log_moments(laws, c + x) - log_moment - _OUTSIDE
-    ends = np.split(reach / np.abs(x), 2)
-    least, most = (sum(law.count * float(law.losses[k]) for law in laws) for k in (0, -1))
-    low = max(-float(ends[0].min()), least)
-    return Tilt(c, log_moment, mean, variance, low, min(float(ends[1].min()), most))
+    log_moment, *others = total.log_moments(c + np.concatenate(([0.0], -x, x)))
+    ends = np.split((np.array(others) - log_moment - _OUTSIDE) / np.concatenate((x, x)), 2)
+    least, most = (sum(law.count * float(law.at[k]) for law in laws) for k in (0, -1))
+    low, high = max(-float(ends[0].min()), least), min(float(ends[1].min()), most)
+    return Tilt(c, float(log_moment), mean, variance, low, high)
 
 
 def tilts(laws: Sequence[LatticeLaw], low: float, high: float) -> list[Tilt]:
@@ -295,84 +250,89 @@ def tilts(laws: Sequence[LatticeLaw], low: float, high: float) -> list[Tilt]:
     The mass at a loss l is rounded by e^-_DIGITS M(c) e^{-cl}, and is at most inf M(c) e^{-cl} itself: no
     tilt is needed beyond the first one by which the two are alike at the end asked for.
     """
+    total, step = SumOfMeasures(laws, 0.0), laws[0].step
     middle, room = tilt(laws, -0.5), 0.1 * (high - low)
     found = [middle]
     for sign, end in ((-1.0, low), (1.0, high)):
         at, cs = middle, sign * _POWERS
-        least = float((log_moments(laws, cs) - cs * end).min())
+        least = float((total.log_moments(cs) - cs * end).min())
         while (
             low < at.mean < high
-            and at.variance > laws[0].step ** 2
+            and at.variance > step * step
             and at.log_moment - at.c * end - _DIGITS > least
         ):
-            change = sign * _APART / math.sqrt(at.variance)
+            change = sign * math.sqrt(8.0 * _APART / at.variance)
             for _ in range(30):
-                between, far = log_moments(laws, at.c + np.array([0.5, 1.0]) * change)
-                near = between >= 0.5 * (at.log_moment + far) - _APART**2 / 8.0
+                between, far = total.log_moments(at.c + np.array([0.5, 1.0]) * change)
+                near = between >= 0.5 * (at.log_moment + far) - _APART
                 # beyond what is asked for windows grow with what is never read
-                if near and low - room < moments(laws, at.c + change)[0] < high + room:
+                if near and low - room < total.cumulants(at.c + change)[0] < high + room:
                     break
                 change *= 0.5
             other = tilt(laws, at.c + change)
-            if abs(other.mean - at.mean) < 0.1 * laws[0].step:
+            if abs(other.mean - at.mean) < 0.1 * step:
                 break
             at = other
             found.append(at)
     return found
 
 
-def _part(law: LatticeLaw, c: float, length: int) -> tuple[Complexes, float, float, int]:
-    """log of the transform of a tilted law, mass and l2 norm beside its heaviest point, and that place.
+@dataclass(frozen=True, eq=False)
+class Window:
+    """Tilted masses of a composition at places from `first` on, and what each may be off by.
 
-    With that point at place 0 the transform is 1 + w, and only w is rounded: rare losses keep their digits.
+    `off`: absolute, as tilted masses sum to one; `relative`: of the masses themselves, untilted.
     """
-    t = law.tilted(c)
-    heaviest = int(np.argmax(t))
-    t[heaviest] = 0.0
-    others = float(t.sum())
-    turned = np.bincount((law.places - law.places[heaviest]) % length, t, length)
-    return log1p(np.fft.rfft(turned) - others), others, float(np.linalg.norm(t)), int(law.places[heaviest])
+
+    first: int
+    masses: Floats
+    off: float
+    relative: float
 
 
-def window(laws: Sequence[LatticeLaw], at: Tilt) -> tuple[int, Floats, float]:
-    """(first place, tilted masses, what each may be off by) of the composition in the window of a tilt.
+def window(laws: Sequence[LatticeLaw], at: Tilt) -> Window:
+    """The composition in the window of a tilt; places count from the sum of all offsets.
 
-    Places are counted from the sum of all offsets, modulo the length: 2e^-38 of mass lands anywhere. An error
-    e_k of a transform z_k becomes n e_k Z_k / z_k in the product, summed over k by Cauchy and Schwarz.
+    They are taken modulo the length: 2e^-38 of mass lands anywhere. An error e_k of a transform z_k becomes
+    n e_k Z_k / z_k in the product, summed over k by Cauchy and Schwarz. Of each law the heaviest point is at
+    place 0, so that z = 1 + w and only w is rounded: rare losses beside a spike keep their digits.
     """
     step, offset = laws[0].step, sum(law.count * law.offset for law in laws)
     first = math.floor((at.low - offset) / step) - 1
     size = math.ceil((at.high - offset) / step) - first + 2
-    if size > 4 * _MOST:
-        raise TooFine(f"{size:.1e} places")
     # 2^k, or three quarters or five eighths of it: transforms of such lengths are fast
     power = 1 << max(size - 1, 15).bit_length()
     length = next(n for n in (power // 8 * 5, power // 4 * 3, power) if n >= size)
     transformed(len(laws), length)
-    parts = [(law.count, *_part(law, at.c, length)) for law in laws]
-    log = sum((n * part for n, part, *_ in parts), np.zeros(1))
+    fft, parts, origin, relative = _FFT * UNIT * math.log2(length), [], 0, 20.0 * UNIT
+    log = np.zeros(length // 2 + 1, np.complex128)
+    for law in laws:
+        tilted = law.tilted(at.c)
+        t, heaviest = tilted.t.copy(), int(np.argmax(tilted.t))
+        t[heaviest] = 0.0
+        others, origin = float(t.sum()), origin + round(law.count) * int(law.places[heaviest])
+        turned = np.bincount((law.places - law.places[heaviest]) % length, t, length)
+        part = log1p(np.fft.rfft(turned) - others)
+        parts.append((law.count, part, others, float(np.linalg.norm(t))))
+        log += law.count * part
+        # an exponent c x is off by 3 units of itself, of at most 745 where the mass is any
+        reach = min(abs(at.c) * float(np.ptp(law.at)), 745.0)
+        relative += law.count * (tilted.each + UNIT * (6.0 + 3.0 * reach))
     values = np.exp(log)
-    origin = sum(round(n) * place for n, _, _, _, place in parts)
-    # each frequency stands for its mirror image too, but for the first (and the last of an even length)
+    # each frequency stands for its mirror image too, but for the first
     double = np.full(values.size, 2.0 / length)
     double[0] = 1.0 / length
-    fft, sizes = _FFT * UNIT * math.log2(length), np.abs(values)
-    off = 2.0 * math.exp(_OUTSIDE)
-    for n, part, others, norm, _ in parts:
-        rest = np.exp(np.minimum(np.real(log) - part.real, 0.0))
+    sizes, off = np.abs(values), 2.0 * math.exp(_OUTSIDE)
+    for n, part, others, norm in parts:
+        rest = np.exp(np.minimum(log.real - part.real, 0.0))
         off += n * fft * norm * math.sqrt(float(double @ np.square(rest)))
-        off += (
-            8.0
-            * UNIT
-            * n
-            * (others * float(double @ rest) + float(double @ (np.abs(part) * sizes)))
-        )
+        off += 8.0 * UNIT * n * float(double @ (others * rest + np.abs(part) * sizes))
     # the mean of all values is the mass at the origin: without it the transform back rounds less
     peak = float(double @ values.real)
     masses = np.fft.irfft(values - peak, n=length)
     masses[0] += peak
     off += fft * math.sqrt(float(double @ np.square(np.abs(values - peak)))) + 8.0 * UNIT
-    return first, np.roll(masses, (origin - first) % length)[:size], off
+    return Window(first, np.roll(masses, (origin - first) % length)[:size], off, relative)
 
 
 def summed(
@@ -380,80 +340,68 @@ def summed(
 ) -> tuple[Floats, Floats, float]:
     """Losses, log P-masses on one side of the truth, and the P-mass of infinite losses.
 
-    Every tilt bounds all masses of its window; the nearest bound counts.
+    Every tilt bounds all masses of its window, P = M(c) e^{-cl} times what is tilted; the nearest counts.
     """
     step, offset = laws[0].step, sum(law.count * law.offset for law in laws)
-    windows = [(one, *window(laws, one)) for one in at]
-    first = min(start for _, start, _, _ in windows)
-    last = max(start + masses.size for _, start, masses, _ in windows)
+    windows = [(one, window(laws, one)) for one in at]
+    first = min(seen.first for _, seen in windows)
+    last = max(seen.first + seen.masses.size for _, seen in windows)
     losses = offset + step * (first + np.arange(last - first, dtype=np.float64))
     evaluated(4 * losses.size)
-    result = np.full(losses.size, math.inf if upper else -math.inf)
-    for one, start, masses, off in windows:
-        part = slice(start - first, start - first + masses.size)
+    result = np.full(losses.size, 0.0 if upper else -math.inf)
+    for one, seen in windows:
+        part = slice(seen.first - first, seen.first - first + seen.masses.size)
+        scale = one.log_moment - one.c * losses[part]
+        error = seen.relative + 8.0 * UNIT * (np.abs(one.c * losses[part]) + abs(one.log_moment))
         with np.errstate(divide="ignore"):
-            level = np.log(
-                np.maximum(masses, 0.0) + off if upper else np.maximum(masses - off, 0.0)
-            )
-        level += one.log_moment - one.c * losses[part]
-        slack = 8.0 * UNIT * (np.abs(one.c * losses[part]) + abs(one.log_moment) + 2.0)
-        slack += _relative(laws, one.c)
-        result[part] = (
-            np.minimum(result[part], level + slack)
-            if upper
-            else np.maximum(result[part], level - slack)
-        )
+            if upper:
+                level = np.log(np.maximum(seen.masses, 0.0) + seen.off) + scale + error
+                result[part] = np.minimum(result[part], level)
+            else:
+                level = np.log(np.maximum(seen.masses - seen.off, 0.0)) + scale - error
+                result[part] = np.maximum(result[part], level)
     if not upper:
         return losses, result, 0.0
-    # what lies outside the outermost windows: at infinity, or at the least loss of all
-    lowest, highest = min(at, key=lambda one: one.c), max(at, key=lambda one: one.c)
-    above = _OUTSIDE + highest.log_moment - highest.c * highest.high
-    below = _OUTSIDE + lowest.log_moment - lowest.c * lowest.low
-    infinite = min(1.0, math.exp(min(above, 0.0))) if highest.c >= 0.0 else 1.0
-    result[0] = np.logaddexp(result[0], min(below, 0.0) if lowest.c <= 0.0 else 0.0)
-    return losses, np.minimum(result, 0.0), min(infinite + _infinite(laws), 1.0)
+    # what lies outside all windows: as good as infinite, or at the least loss
+    result[0] = min(np.logaddexp(result[0], _log_beyond(laws, at, -1.0)), 0.0)
+    return losses, result, min(math.exp(_log_beyond(laws, at, 1.0)) + _infinite(laws), 1.0)
 
 
-def _relative(laws: Sequence[LatticeLaw], c: float) -> float:
-    """Relative error of all masses of the sum: of each step's log moment, and of its tilted masses.
-
-    An exponent c (l - l_0) is off by 3 units of itself, and of at most 745 where it matters; l_0 is heaviest.
-    """
-    return UNIT * sum(
-        law.count
-        * (
-            40.0
-            + 4.0 * abs(c * float(law.losses[int(np.argmax(law.log_masses + c * law.losses))]))
-            + 4.0 * min(abs(c) * float(law.losses[-1] - law.losses[0]), 745.0)
-        )
-        for law in laws
-    )
+def _log_beyond(laws: Sequence[LatticeLaw], at: Sequence[Tilt], sign: float) -> float:
+    """log P-mass of sums above all windows, or below all, at most: Chernoff's bound for P or any tilt's."""
+    last = max(at, key=lambda one: sign * one.c)
+    end = last.high if sign > 0.0 else last.low
+    if sign * sum(law.count * float(law.at[-1 if sign > 0.0 else 0]) for law in laws) <= sign * end:
+        return -math.inf
+    cs = sign * _POWERS
+    bound = float((SumOfMeasures(laws, 0.0).log_moments(cs) - cs * end).min())
+    if sign * last.c >= 0.0:
+        bound = min(bound, _OUTSIDE + last.log_moment - last.c * end)
+    return min(bound, 0.0)
 
 
 def _infinite(laws: Sequence[LatticeLaw]) -> float:
     """P-mass of sums with an infinite loss: prod (F + I)^n - prod F^n, a small one with its digits."""
     whole = lost = 0.0
     for law in laws:
-        mass = float(law.masses.sum()) + law.infinite
+        mass = float(law.mass.sum()) + law.top[0]
         whole += law.count * math.log(mass)
-        lost += law.count * math.log1p(-law.infinite / mass)
+        lost += law.count * math.log1p(-law.top[0] / mass)
     return math.exp(whole) * -math.expm1(lost) * (1.0 + 1e-12)
 
 
 # -- as a pair -------------------------------------------------------------------------------------
 
-# what the sum of all masses may round to
-_SUM = 4e-15
 
-
-def pair_above(losses: Floats, log_p: Floats, infinite: float) -> Pieces:
+def pair_above(losses: Floats, log_p: Floats, beyond: float, infinite: float) -> Pieces:
     """The measure above as a pair: P's excess over one is taken from the lowest losses.
 
     h(0) = 1 for any pair, and the profile of the measure is above 1 there: the chord from (0, 1) to where it
-    meets the profile lies above the truth, which is convex.
+    meets the profile lies above the truth, which is convex. `beyond`: P-mass of which no more is known than
+    that the loss is larger than all these.
     """
     masses = np.exp(log_p)
-    excess = float(masses.sum()) + infinite - 1.0 - _SUM
+    excess = float(masses.sum()) + beyond + infinite - 1.0 - _SUM
     if excess > 0.0:
         total = np.cumsum(masses)
         last = min(int(np.searchsorted(total, excess)), masses.size - 1)
@@ -461,7 +409,12 @@ def pair_above(losses: Floats, log_p: Floats, infinite: float) -> Pieces:
         masses[:last] = 0.0
     else:
         masses[0] -= excess
-    return _pair(losses, masses, infinite)
+    pair = _pair(losses, masses, infinite)
+    if beyond == 0.0:
+        return pair
+    # Q has less of it than of the losses before: hardly any is a bound
+    level, end = np.array([math.log(beyond)]), losses[-1:]
+    return Pieces.join(pair, Pieces(level, end + _FAR, end, np.array([math.inf])))
 
 
 def pair_below(losses: Floats, log_p: Floats, infinite: float) -> Pieces:
@@ -495,20 +448,23 @@ def _pair(losses: Floats, masses: Floats, infinite: float) -> Pieces:
 
 
 @lru_cache(maxsize=16)
-def whole_pairs(parts: Sources, asked: float, reach: float) -> tuple[Pieces, Pieces]:
+def whole_pairs(
+    parts: tuple[tuple[Source, float], ...], asked: float, reach: float
+) -> tuple[Pieces, Pieces]:
     """(above, below) of a composition on a lattice of at most this step, for losses in +-reach."""
-    anchors = [_anchor(source, asked) for source, _ in parts]
-    rough = [
-        split(replace(coarse(source)[0], count=n), anchor, max(asked, 1e-3 * _width(source)))
-        for (source, n), anchor in zip(parts, anchors, strict=True)
-    ]
+    rough = []
+    for source, n in parts:
+        law = replace(coarse(source)[0], count=n)
+        rough.append(split(law, _anchor(source, asked), max(asked, 1e-3 * float(np.ptp(law.at)))))
     about = tilts(rough, -reach, reach)
-    step = _common_step(parts, max(asked, max(one.high - one.low for one in about) / _MOST))
+    step = max(asked, max(one.high - one.low for one in about) / _MOST)
+    step = _common_step(parts, step)
     # a loss above `top` puts the sum above all that is asked for, but for what the others hardly ever have
     top = reach + max(-about[0].low, 0.0)
     cs = np.array([one.c for one in about])
     uppers, lowers = [], []
-    for (source, n), anchor in zip(parts, anchors, strict=True):
+    for source, n in parts:
+        anchor = _anchor(source, step)
         edges = _edges(source, cs, anchor, step, top)
         rounded(edges.size)
         above = cut(source, edges, upper=True)
@@ -518,22 +474,17 @@ def whole_pairs(parts: Sources, asked: float, reach: float) -> tuple[Pieces, Pie
         uppers.append(split(raised, anchor, step))
         lowers.append(merged_to(lowered, anchor, step))
     at = tilts(uppers, -reach, reach)
+    widest = max(one.high - one.low for one in at)
+    if widest > 2.0 * _MOST * step:
+        return whole_pairs(parts, widest / _MOST, reach)
     infinite = ever((source.infinite, n) for source, n in parts)
-    over = summed(uppers, at, upper=True)
+    losses, log_p, more = summed(uppers, at, upper=True)
+    over = pair_above(losses, log_p, more, min(1.0, infinite * (1.0 + 1e-12)))
     losses, log_p, _ = summed(lowers, [tilt(lowers, one.c) for one in at], upper=False)
-    above_all = pair_above(over[0], over[1], min(1.0, over[2] + infinite * (1.0 + 1e-12)))
-    return above_all, pair_below(losses, log_p, infinite * (1.0 - 1e-12))
-
-
-def _width(source: Source) -> float:
-    at = coarse(source)[1].at
-    return float(np.ptp(at)) if at.size else 0.0
+    return over, pair_below(losses, log_p, infinite * (1.0 - 1e-12))
 
 
 # -- as a source -----------------------------------------------------------------------------------
-
-# of the distance between edges over the root of the number of steps: the step of the lattice
-_FINER = 1.2
 
 
 def together(sources: Sources) -> Sources:
@@ -569,13 +520,6 @@ def nested(parts: Sequence[tuple[Source, int]]) -> Source:
     if may_be_listed([(source, float(n)) for source, n in parts]):
         return Listed(tuple(parts))
     return Nested(tuple(parts))
-
-
-def _gap(edges: Floats, low: float, high: float) -> float:
-    """The distance of edges, of all or of those where most of P lies, whichever are closer."""
-    gaps = np.diff(edges)
-    near = gaps[(edges[1:] > low) & (edges[:-1] < high) & (gaps > 1e-3 * (high - low) / edges.size)]
-    return min(float(np.median(part)) for part in (gaps, near) if part.size)
 
 
 @dataclass(frozen=True)
@@ -626,19 +570,40 @@ class Nested(Source):
         return -float(((down - log_mass) / _POWERS).min()), float(((up - log_mass) / _POWERS).min())
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
-        """Points of a pair on the asked side, gathered between edges, which they are closer than.
-
-        K steps of lattice step d add K d^2 to what cells of width D cost as D^2.
-        """
+        """Points of a pair on the asked side, gathered between edges."""
         finite = edges[np.isfinite(edges)]
         low, high = self.span(-60.0)
-        gap = _gap(finite, *self.span(-1.0)) if finite.size > 1 else 0.01
         reach = float(np.abs(finite[[0, -1]]).max()) if finite.size else max(-low, high)
-        away = sum(n * _away(source, gap) for source, n in self._fewer)
-        asked = _FINER * gap / math.sqrt(max(away, 1.0))
-        # a few steps and reaches serve all questions: steps between are rounded down, reaches up
-        asked = 2.0 ** (math.floor(3.0 * math.log2(asked)) / 3.0)
+        # a few steps and reaches serve all questions: steps are rounded down, reaches up
+        asked = 2.0 ** (math.floor(3.0 * math.log2(self._step(finite))) / 3.0)
         reach = 2.0 ** (math.ceil(3.0 * math.log2(max(reach, 1e-300))) / 3.0)
-        points = whole_pairs(self._fewer, asked, reach)[0 if upper else 1]
-        evaluated(10 * points.loss.size)
-        return gathered(points, edges) if edges.size < points.loss.size else points
+        pair = whole_pairs(self._fewer, asked, reach)[0 if upper else 1]
+        evaluated(10 * pair.loss.size)
+        if edges.size >= pair.loss.size:
+            return pair
+        known = pair.low == pair.high
+        points = gathered(pair.where(known), edges)
+        return (
+            points
+            if known.all()
+            else Pieces.join(points, replace(pair.where(~known), infinite=0.0, lost=0.0))
+        )
+
+    def _step(self, edges: Floats) -> float:
+        """A step of the lattice with which K inner steps cost K d^2 as outer cells do D^2.
+
+        D is the distance of edges, of all or where most of P lies, whichever are closer. What lies near a
+        node is hardly moved by a lattice, and does not count among the K.
+        """
+        if edges.size < 2:
+            return 0.01
+        low, high = self.span(-1.0)
+        gaps = np.diff(edges)
+        bulk = (edges[1:] > low) & (edges[:-1] < high) & (gaps > 1e-3 * (high - low) / edges.size)
+        gap = min(float(np.median(part)) for part in (gaps, gaps[bulk]) if part.size)
+        moved = 0.0
+        for source, n in self._fewer:
+            law = coarse(source)[1]
+            off = np.abs(law.at - _anchor(source, gap)) / gap
+            moved += n * float(law.mass @ np.minimum(off, 1.0))
+        return _FINER * gap / math.sqrt(max(moved, 1.0))

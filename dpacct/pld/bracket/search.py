@@ -153,20 +153,21 @@ class DirectionSearch:
         for (source, _), first, old, law, pair, count in zip(
             self.kinds, self.first, x, laws, self._cells, counts, strict=True
         ):
-            pieces = pair[0]
-            some = pieces.where(
-                np.isfinite(pieces.low) & np.isfinite(pieces.high) & (pieces.high > pieces.low)
-            )
+            pieces, points = pair[0], source.bracketed
+            spread = (pieces.high > pieces.low) | points
+            some = pieces.where(np.isfinite(pieces.low) & np.isfinite(pieces.high) & spread)
             inside = some.low < law.start
             if old.size < 3 or not inside.any():
-                result.append(_finer(old) if source.bracketed else old)
+                result.append(_finer(old) if points else old)
                 continue
             width = some.high - some.low
+            place = np.searchsorted(old, 0.5 * (some.low + some.high), side="right") - 1
+            within = (place >= 0) & (place < old.size - 1)
+            if points:  # which are made as fine as the edges are close
+                width[within] = np.diff(old)[place[within]]
             level = self.weights.log(some.log_p, np.minimum(some.high, law.start)) + some.log_p
             level -= level[inside].max()
             want = np.exp(np.minimum(level, 0.0) / 3.0) * np.cbrt(width) ** 2 * inside
-            place = np.searchsorted(old, 0.5 * (some.low + some.high), side="right") - 1
-            within = (place >= 0) & (place < old.size - 1)
             share = np.bincount(place[within], want[within], old.size - 1)
             if not share.sum() > 0.0:
                 result.append(old)
@@ -306,8 +307,9 @@ class DirectionSearch:
         if self._known is not None:
             return float(self.kinds[0][0].ceiling)
         most = 0.0
-        for (_, count), (pieces, _) in zip(self.kinds, self._first_cells, strict=True):
-            most += count * float((pieces.high + pieces.slip).max(initial=-math.inf))
+        for (source, count), (pieces, _) in zip(self.kinds, self._first_cells, strict=True):
+            highest = float((pieces.high + pieces.slip).max(initial=-math.inf))
+            most += count * min(highest, source.ceiling)
         return most + 1e-14 * abs(most) + 1e-300
 
     def _near(self, epsilon: float, log_delta: float) -> float:
