@@ -344,21 +344,24 @@ def summed(
     """
     step, offset = laws[0].step, sum(law.count * law.offset for law in laws)
     windows = [(one, window(laws, one)) for one in at]
-    first = min(seen.first for _, seen in windows)
-    last = max(seen.first + seen.masses.size for _, seen in windows)
+    # from the lowest tilt's first place to the highest one's last: others round by too much beyond
+    order = sorted(windows, key=lambda one: one[0].c)
+    first, last = order[0][1].first, order[-1][1].first + order[-1][1].masses.size
     losses = offset + step * (first + np.arange(last - first, dtype=np.float64))
     evaluated(4 * losses.size)
     result = np.full(losses.size, 0.0 if upper else -math.inf)
     for one, seen in windows:
-        part = slice(seen.first - first, seen.first - first + seen.masses.size)
+        start, stop = max(seen.first, first), min(seen.first + seen.masses.size, last)
+        part, own = (slice(start - zero, stop - zero) for zero in (first, seen.first))
+        masses = seen.masses[own]
         scale = one.log_moment - one.c * losses[part]
         error = seen.relative + 8.0 * UNIT * (np.abs(one.c * losses[part]) + abs(one.log_moment))
         with np.errstate(divide="ignore"):
             if upper:
-                level = np.log(np.maximum(seen.masses, 0.0) + seen.off) + scale + error
+                level = np.log(np.maximum(masses, 0.0) + seen.off) + scale + error
                 result[part] = np.minimum(result[part], level)
             else:
-                level = np.log(np.maximum(seen.masses - seen.off, 0.0)) + scale - error
+                level = np.log(np.maximum(masses - seen.off, 0.0)) + scale - error
                 result[part] = np.maximum(result[part], level)
     if not upper:
         return losses, result, 0.0
