@@ -309,7 +309,9 @@ class DirectionSearch:
         most = 0.0
         for (source, count), (pieces, _) in zip(self.kinds, self._first_cells, strict=True):
             highest = float((pieces.high + pieces.slip).max(initial=-math.inf))
-            most += count * min(highest, source.ceiling)
+            if highest == math.inf:  # a ceiling is right to e^x of a float x: 700 units of it
+                highest = source.ceiling + 1e-12 * abs(source.ceiling)
+            most += count * highest
         return most + 1e-14 * abs(most) + 1e-300
 
     def _near(self, epsilon: float, log_delta: float) -> float:
