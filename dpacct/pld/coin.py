@@ -100,6 +100,7 @@ class RoundMoments(Moments):
 
     def _share(self, log_moment: Floats) -> tuple[Floats, Floats]:
         """log M, and the share w = p K/M."""
+        # log(1 - p + p K) = log1p(p (K - 1)), which keeps the digits of a K near 1
         near = np.log1p(self.rate * np.expm1(np.minimum(log_moment, 1.0)))
         far = np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + log_moment)
         level = np.where(log_moment < 1.0, near, far)
@@ -127,6 +128,7 @@ class RoundMoments(Moments):
         """Those of a mixture of what runs and of 0."""
         run, level, w = self._run(c, frequency)
         m, rest = run.mean, 1.0 - w
+        # central moments of a mixture: w of the part about its own mean m, and 1 - w of 0
         third = w * (run.third + 3.0 * rest * m * run.variance + (rest * m) ** 3)
         third -= rest * (w * m) ** 3
         return Cumulants(level, w * m, w * run.variance + w * rest * m * m, third)

@@ -158,6 +158,7 @@ class ContourLine:
     def _judged(self, eps: Any, value: Any, moment: Any, f: Any) -> tuple[Any, Any, Any]:
         """log delta, slope and error from the two sums; `f`: math for one epsilon, numpy for many."""
         t, c = self.total, self.total.c
+        # e^height = M(c) e^{-c eps}/(c (1+c)), by which the sum is scaled
         height = t.log_moment - c * eps - math.log(c * (1.0 + c))
         # aliases are below a part of the estimate over e^height, and the integral may be less
         gap, curvature = eps - t.saddle_epsilon, t.curvature
@@ -188,8 +189,10 @@ def vertical(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | 
             saddle.log_idle > -math.inf
         ):  # the atom at loss 0 of rounds: a constant under e^{-z mean}
             integrand -= math.exp(saddle.log_idle - total.log_moment) * np.exp(-total.mean * z)
+        # 1/(s (s+1)) relative to its value at c
         integrand /= (1.0 + z / c) * (1.0 + z / (1.0 + c))
         # |M| falls, and 1/|s (s+1)| as t^-2: int_t^inf of both is at most t times the last value
+        # the largest of the last sixteenth stands for |M| there
         last = float(np.abs(integrand[-max(1, count // 16) :]).max())
         tail = last * max(step * count, c) / math.pi
         if tail * unit >= TOLERANCE:

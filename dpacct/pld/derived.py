@@ -290,6 +290,7 @@ class Thinned(Derived):
     def log_moments(self, tilts: Floats) -> Floats:
         """log of 1 - p + p M, with the inner moments M."""
         inner = self.base.log_moments(tilts)
+        # 1 - p + p M = 1 + p (M - 1), which keeps the digits of an M near 1
         near = np.log1p(self.rate * np.expm1(np.minimum(inner, 1.0)))
         far = np.logaddexp(math.log1p(-self.rate), math.log(self.rate) + inner)
         return np.asarray(np.where(inner < 1.0, near, far))

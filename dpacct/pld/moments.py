@@ -179,6 +179,7 @@ class Tilted:
         np.sin(u, out=u)
         u *= u
         real = u @ w
+        # |1 - x + iy|^2 - 1 = 4 r (r - 1) + y^2, r = x/2: no digits cancel near 1
         square = np.maximum(4.0 * real * (real - 1.0) + imag * imag, 1e-300 - 1.0)
         level: Complexes = 0.5 * np.log1p(square) + 1j * np.arctan2(imag, 1.0 - 2.0 * real)
         return level
@@ -212,6 +213,7 @@ class Tilted:
                 divergence = float(w @ back)
             else:
                 rise, divergence = _rise(y, self.log_w), _divergence(loss, self.log_w)
+            # M(c) - 1 = c (lost - infinite) - infinite + E[e^{cL} - 1 - cL] + c E[e^{-L} - 1 + L]
             excess = c * (law.lost - law.infinite + divergence) - law.infinite
             excess += float(np.add.reduce(rise))
             log_moment = math.log1p(excess)
@@ -235,6 +237,7 @@ def even(w: Array, loss: Array, step: float, count: int) -> Complexes:
     levels = 1
     while 4**levels < count:
         levels += 1
+    # u = t loss at t = step 4^k: every j below 4^levels is a sum of such, one digit each
     u = np.multiply.outer(step * _FOURS[:levels], loss)
     g, d = np.empty((3, levels, loss.size), complex), np.empty((3, levels), complex)
     first, second, third = g
@@ -253,6 +256,7 @@ def even(w: Array, loss: Array, step: float, count: int) -> Complexes:
     d[1] = product(second, weights) + 2.0 * d[0]
     second += first
     second += first
+    # G(3u) = G(2u) G(u) + G(2u) + G(u), and D likewise
     np.multiply(second, first, out=third)
     d[2] = product(third, weights) + d[0] + d[1]
     third += first

@@ -37,12 +37,14 @@ class Totals(Generic[Number]):
     @cached_property
     def curvature(self) -> Number:
         """Second derivative of log M(c) - c eps - log c - log(1 + c)."""
+        # F(s) = log M(s) - s eps - log s - log(1+s): F'' = var + 1/s^2 + 1/(1+s)^2
         a, b = 1.0 / self.c, 1.0 / (1.0 + self.c)
         return self.variance + a * a + b * b
 
     @cached_property
     def saddle_epsilon(self) -> Number:
         """The epsilon of which c is the saddle."""
+        # F'(c) = 0: the mean under the tilted law, less 1/c + 1/(1+c)
         eps: Number = self.mean - 1.0 / self.c - 1.0 / (1.0 + self.c)
         return eps
 
@@ -287,6 +289,7 @@ def aliasing(
     about = Totals(c, float(total.log_moment[0]), float(total.mean[0]), float(total.variance[0]))
     eps = about.saddle_epsilon if eps is None else eps
     log_delta = float(about.log_delta(eps))
+    # B(c+a) e^{-2 pi a/h} <= e^{-need} delta: h is at most 2 pi a/(log B(c+a) + need - log delta)
     excess = total.bound(eps) + (need - log_delta)
     steps = 2.0 * math.pi * shifts / np.maximum(excess, 1.0)
     from_one = 2.0 * math.pi * c / max(need - log_delta, 1.0)  # from the left, where delta <= 1
@@ -311,6 +314,7 @@ def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
     beside = any(not law.losses.size for law, _ in saddle.parts)
     c, t = about.c, step * _PROBE
     squares = (t / c) ** 2
+    # |s (s+1)|^2 relative to its value at c; all beyond t is about t/c times what is there
     ratio = (1.0 + squares) * (1.0 + squares * (c / (1.0 + c)) ** 2) / np.maximum(squares, 1.0)
     level = -0.5 * np.log(ratio)
     decayed: Floats = np.zeros(t.size)

@@ -90,6 +90,7 @@ def power(moment: acb, count: int) -> acb:
     """moment^count; where the logarithm would straddle its cut, only the modulus is kept."""
     if count <= 64:
         return moment**count
+    # off the negative axis the logarithm is one analytic branch, and so M^T = e^{T log M}
     if moment.real > 0 or moment.imag > 0 or moment.imag < 0:
         return (count * moment.log()).exp()
     size = abs(moment).upper() ** count
@@ -111,11 +112,13 @@ class Aliased(ABC):
         """The bounds of all copies above epsilon and of all below, but for e^{-y epsilon}."""
 
         def factor(y: arb, a: arb) -> arb:
+            # eq. (2): B(y)/(e^{2 pi a/h} - 1), B(y) = M(y) y^y/(1+y)^{1+y} e^{-y eps} of eq. (10)
             return self._moment(y) * payoff_peak(y) / (a * self._period).expm1()
 
         above = factor(self.c + self._up, self._up)
         if self._down > 0:
             return above, factor(self.c - self._down, self._down)
+        # a' = c: of the copies below, delta <= 1 is all that is used (theorem 3)
         return above, 1 / (self.c * self._period).expm1()
 
     def aliasing(self, epsilon: arb) -> Terms:
@@ -157,6 +160,7 @@ class TabulatedLine(Aliased):
         total = arb(0)
         for i in range(self.contour.doublings + 1):
             lost = sum((count * law.deficit(t) for law, count in self.steps), arb(0))
+            # int dt/t^2 from t_i to t_{i+1} = 2 t_i is 1/(2 t_i), and beyond t_J it is 1/t_J (theorem 4)
             share = 1 / (2 * t) if i < self.contour.doublings else 1 / t
             total += (-lost).exp() * share
             t = 2 * t
@@ -170,6 +174,7 @@ class TabulatedLine(Aliased):
         """The sum, and an upper bound of each error, at this epsilon."""
         factor = (-self.c * epsilon).exp()
         turns = rotations(acb(0, -self._step * epsilon).exp(), self.contour.count)
+        # the trapezoid rule for (1): both half-lines are conjugate, and the node at 0 counts once
         total = self._table[0].real / 2
         for value, turn in zip(self._table[1:], turns[1:], strict=True):
             total += (value * turn).real
@@ -183,5 +188,6 @@ class TabulatedLine(Aliased):
         """An enclosure of the value at one epsilon; `terms`: that epsilon's, where they are there."""
         terms = terms or self.terms(epsilon)
         aliasing = terms["aliasing above"] + terms["aliasing below"]
+        # aliasing only adds to the sum (eq. (2) is one-sided): it widens the lower end alone
         high = terms["sum"] + disc(terms["tail"])
         return high.union(high - aliasing.upper())

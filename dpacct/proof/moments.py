@@ -50,15 +50,18 @@ def beyond(branch: ProofBranch, power: arb, x: arb, side: int, step: arb | None 
     for k in range(20_000):
         spend(PIECE)
         size = weight(a)
+        # W is concave: beyond a its slope is at most that of a chord that ends at a (theorem 6)
         rise = 4 / arb(deviation) * (size - weight(a - back))
         height = size + power * branch.log_r(a)
         if side > 0:
+            # log r is convex with a slope in [0, 1] that increases: p > 0 takes 1, p <= 0 the slope at a
             most = power if power > 0 else power * branch.slope(a)
         else:
             most = arb(0) if power > 0 else -power * branch.slope(a)
         fall = -(rise + most)
         if fall > 0:
             last = height.exp()
+            # rho(a) < 0: an exponential integral, eq. (13), or a geometric series, eq. (5)
             total += last / fall if step is None else step * last / -(-step * fall).expm1()
             break
         width = arb(deviation * (1.0 + 0.004 * k))
@@ -66,6 +69,7 @@ def beyond(branch: ProofBranch, power: arb, x: arb, side: int, step: arb | None 
         width = abs(b - a)
         chord = power * (branch.log_r(b) - branch.log_r(a)) if power > 0 else most * width
         top = height + (rise * width + chord).max(arb(0))
+        # until then a piece of width w adds at most e^H w to the integral, e^H (w + eta) to the sum, eq. (6)
         total += top.exp() * (width if step is None else width + step)
         a = b
     else:
@@ -87,6 +91,7 @@ def log_size(branch: ProofBranch, box: tuple[arb, arb, arb], y: arb, t: arb) -> 
     m, left, right = weight(middle), weight(low), weight(high)
     # concave: on either half it lies below the chord of the other, drawn on
     size: arb = m.max(2 * m - left).max(2 * m - right) + weight.growth * height * height
+    # |arg r| <= |Im z| (fact 1), and <= arcsin(k sin |Im z|) where k = q e^x/(1-q) < 1 (fact 4)
     turn, dip = height, arb(0)
     if branch.rate is not None:
         dip = (height / 2).sin() ** 2
@@ -98,6 +103,7 @@ def log_size(branch: ProofBranch, box: tuple[arb, arb, arb], y: arb, t: arb) -> 
     size += t * turn
     if branch.favoured:
         return size + (y + 1) * branch.log_r(high)
+    # |r|^2 = r(x)^2 (1 - beta sin^2(Im z/2)) bounds r^{-c} from above at the low end (fact 2)
     return size - y * (branch.log_r(low) + (-dip).log1p() / 2)
 
 
@@ -262,9 +268,11 @@ class ProofMoments:
         if branch.rate is not None and not 2 * lift < arb.pi():
             return arb(1), arb.pos_inf()
         decay = 1 / (2 * arb.pi() * lift / arb(rule.step)).expm1()
+        # |e^W| on the far edge Im z = 2y of the strip is e^{W(x) + 4 g y^2} (theorem 5)
         rise = (4 * growth * lift * lift).exp()
         if branch.favoured or branch.rate is None:
             return decay * (1 + rise), arb(0)
+        # mirrored: |r|^{-c} <= (r(x) cos y)^{-c} by fact 2, or <= (1-q)^{-c} by fact 3 where 4y < pi
         steep = lift.cos() ** (-y)
         if 4 * lift < arb.pi() and (flat := (1 - branch.rate) ** (-y)) < steep:
             return decay, decay * rise * flat
@@ -274,6 +282,7 @@ class ProofMoments:
         """Terms left out on both sides, eq. (5), (6) and (22): on the line |e^W r^..| is a little larger."""
         step, lift = arb(rule.step), arb(rule.shift)
         ends = ((rule.first * step, -1), (rule.last * step, 1))
+        # on the nodes' own line Im z = y, eq. (22)
         scale = (branch.weight.growth * lift * lift).exp()
         power = branch.power(y)
         total = sum((beyond(branch, power, x, side, step) for x, side in ends), arb(0))
@@ -334,6 +343,7 @@ class ProofMoments:
     def row(self, step: arb, count: int) -> list[acb]:
         """M(c + i k step), k = 0 .. count: one product of matrices (giant by baby steps)."""
         relative, absolute = self.slack(self.c, (step * count).upper())
+        # |sum - M(c + it)| <= relative M(c) + absolute, at every frequency in use
         error = spread((relative * self.at_c + absolute).upper())
         turn = acb(0, step)
         powers = [(turn * x).exp() for x in self.losses]
@@ -408,6 +418,7 @@ class ProofMoments:
         if isinstance(branch, OperatedBranch):
             return self._operated_staircase(branch, points)
         kappa = self._kappa(branch)
+        # density of the tilted loss: e^{W - z} r^kappa/(q M(c)), kappa = c + 2, or 1 - c mirrored (theorem 8)
         base = (self.at_c * branch.share).log()
         values = [branch.log_r(x) for x in points]
         level = [branch.weight(x) - x - base for x in points]
@@ -464,6 +475,7 @@ class ProofMoments:
             r = [1 - q + q * turn * x.exp() for x in points]
             tops = cell_tops([branch.weight(x) for x in _padded(points, width)])
             for j, top in enumerate(tops):
+                # |r| and arg r grow with x: |r|^p at the end where it is larger, the angle at the lower one
                 size = (abs(r[j + 1]) if power > 0 else abs(r[j])).log()
                 masses.append((width * (top + rise + power * size).exp()).upper())
                 angles.append(r[j].arg().lower())

@@ -38,6 +38,7 @@ class Blended(Operator):
 
     def slope(self, loss: Any, f: Functions = stable) -> Any:
         """sum_j k_j w_j e^{k_j l - d_j}, divided by the sum without k_j."""
+        # L = log sum_j w_j e^{k_j l - d_j}, so dL/dl = sum_j k_j w_j e^{k_j l - d_j - L}
         mixed = f.blended_loss(self.terms, loss)
         parts = [
             f.number(k) * f.number(w) * f.exp(f.number(k) * loss - f.number(d) - mixed)

@@ -35,6 +35,7 @@ class SampledLoss(Operator):
 
     def aside(self, loss: Floats, turn: Floats, log_q: Floats) -> tuple[Floats, Floats, Floats]:
         """Apply to loss + i turn by real functions: 1 - r + r e^loss (cos turn + i sin turn)."""
+        # |1 - r + r e^z| and its argument, scaled by e^{-max(Re z, 0)} so that neither overflows
         level = np.maximum(loss, 0.0)
         grown = self._rate * np.exp(loss - level)
         real = np.exp(-level) * (1.0 - self._rate) + grown * np.cos(turn)
@@ -54,6 +55,7 @@ class SampledLoss(Operator):
     def slope(self, loss: Any, f: Functions = stable) -> Any:
         """The share of P in the mixture, 1 / (1 + (1 - r)/r e^-l)."""
         rate = f.number(self.rate)
+        # d/dl log(1 - r + r e^l) = r e^l/(1 - r + r e^l)
         return 1.0 / (1.0 + (1.0 - rate) / rate * f.exp(-loss))
 
     @property
