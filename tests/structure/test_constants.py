@@ -17,7 +17,7 @@ import pytest
 from tests.structure.project import ROOT
 
 PACKAGES = ("pld", "plan", "proof", "mechanisms")
-MOST = 190
+MOST = 171
 """Names in all four packages; 120 are aimed at."""
 BRACKET = re.compile(r"pld/(bracket/.*|grid|layout|compose|spectrum|nested|pieces|stack|rows)")
 """Modules of the bracket, whose numbers docs/theory/bracket.md explains."""
@@ -77,7 +77,7 @@ def test_a_row_says_what_the_number_is_and_which_tests_notice(name: str) -> None
 
 # --- comments, which stand at the equations that they explain
 
-REACHED = {"pld": 5.8, "proof": 4.5}
+REACHED = {"pld": 5.5, "proof": 4.5}
 """Comment lines per 100 lines of code; 12 are aimed at."""
 LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
