@@ -49,13 +49,6 @@ OPEN_VERDICTS = ("holds", "holds-with-condition", "proof-gap")
 `holds-with-condition`: with a hypothesis that the paper leaves out. `proof-gap`: true wherever it was tried,
 but the printed proof is none.
 """
-VERDICTS = (*OPEN_VERDICTS, "false", "ill-posed", "asymptotic", "unread")
-"""All verdicts. `ill-posed`: several meanings; `asymptotic`: in a limit only; `unread`: illegible."""
-EVIDENCE = (
-    *("transcribed", "reproduced", "searched", "derived", "proved"),
-    *("refuted", "corrected", "asymptotic"),
-)
-"""The support of a verdict (docs/registry.md); tests/papers/evidence.py asks for each."""
 CLAIMS = {
     "upper bound": Side.UPPER,
     "lower bound": Side.LOWER,
@@ -112,8 +105,8 @@ class Statement:
     id: str
     path: Path
     text: str = field(repr=False)
-    verdict: str  # one of `VERDICTS`
-    evidence: str  # one of `EVIDENCE`
+    verdict: str  # holds, false, ... and what it rests on: see docs/registry.md
+    evidence: str
     side: Side  # what the printed value claims to be of the truth
     quantity: str  # what the formula gives, in words and with its unit
     accuracy: float  # the relative error of its value, where a numerical method computes it
