@@ -191,9 +191,12 @@ class Even:
         """
         branch = self.branch
         x, height = np.concatenate((x, branch.poles)), heights[:, None]
+        if not branch.chain:
+            loss, log_q = branch.at(x + 1j * height)
+            return (log_q + loss).real, loss.real, np.abs(loss.imag)
         # most operators on normal noise take no complex functions
         loss, log_q = branch.plain(x)
-        loss, turn = np.broadcast_arrays(loss, branch.slope * height)
+        turn = branch.slope * height
         log_q = log_q + 0.5 * branch.square * height * height
         for operator in branch.chain:
             loss, turn, log_q = operator.aside(loss, turn, log_q)
