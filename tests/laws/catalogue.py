@@ -209,7 +209,6 @@ COMPOSITES: Mapping[str, Node] = {
     "cut batches": dp.TruncatedPoisson("0.2", max_batch=3, dataset_size=10)(dp.Gaussian(sigma=4))
     * 3,
     "random moves": dp.GaussianMixture(sigma=4, moves=[0, 1, 2], weights=["0.2", "0.5", "0.3"]) * 3,
-    "the best of runs": dp.RepeatAndSelect(dp.Gaussian(sigma=6), mean=3, shape=0),
     "bins": dp.BallsInBins(12, epochs=2)(dp.Gaussian(sigma=3)) * 3,
     "two kinds": dp.Gaussian(sigma=4) + dp.Laplace(b=5) * 2,
     "a group": dp.Group(dp.Poisson("0.1")(dp.Gaussian(sigma=4)) * 3, size=2),
