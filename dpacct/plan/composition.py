@@ -23,7 +23,6 @@ from dpacct.pld.outcomes import Outcomes, outcomes
 from dpacct.pld.pair import PairMoments, Pairs, Ways
 from dpacct.pld.pieces import Source, Sources
 from dpacct.pld.stable import Floats, TooFine
-from dpacct.pld.stack import Stack
 from dpacct.vocabulary import Adjacency
 
 
@@ -75,13 +74,6 @@ class Direction:
         results = [(source.distribution, n) for source, n in self.sources]
         parts = [(law, n) for law, n in results if law is not None]
         return parts if len(parts) == len(results) else []
-
-    @cached_property
-    def stack(self) -> Stack | None:
-        """All laws as rows of one stack; None unless every law is a stack."""
-        stacks = [(law.stacked, n) for law, n in self.parts]
-        stacked = [(stack, n) for stack, n in stacks if stack is not None]
-        return Stack.joined(stacked) if stacked and len(stacked) == len(stacks) else None
 
     @property
     def has_contour(self) -> bool:

@@ -35,7 +35,7 @@ from dpacct.plan.node import Node, resolve_adjacency
 from dpacct.plan.samplers.fixed_size import WithoutReplacement
 from dpacct.plan.samplers.poisson import Poisson
 from dpacct.plan.samplers.sampled import SampledRelease, Sampler
-from dpacct.pld import bracket, contour, conversions, rows
+from dpacct.pld import bracket, contour, conversions
 from dpacct.pld.bracket.nested import merged
 from dpacct.pld.budget import (
     MEMORY,
@@ -196,8 +196,6 @@ class Bracket(Route):
             raise Unsupported(message, argument="method")
 
         def ask(way: Direction, best: Interval | None) -> Interval | None:
-            if way.stack is not None:
-                return question.pick(rows.epsilon, rows.log_delta)(way.stack, question.at)
             if best is not None and (
                 (question.of_epsilon and _largest(way) <= best.lower)
                 or _below(way, *question.point(best.lower))

@@ -74,11 +74,6 @@ class Derived(Source):
         return self.base.bracketed
 
     @property
-    def only_atoms(self) -> bool:
-        """Return whether the base has point masses only."""
-        return self.base.only_atoms
-
-    @property
     def pointed(self) -> bool:
         """Return whether all losses of the base are atoms, listed as they are."""
         return self.base.pointed
@@ -89,11 +84,6 @@ class SampledSource(Derived):
     """A source on a sample of this rate, in (0, 1)."""
 
     rate: float
-
-    @property
-    def atoms(self) -> Floats:
-        """The base's atoms, with the losses of the sampled pair."""
-        return np.asarray(stable.mixed_loss(self.rate, self.base.atoms))
 
     @property
     def least(self) -> float:
@@ -162,11 +152,6 @@ class Backwards(Derived):
     """The pair (Q, P) of a source of (P, Q)."""
 
     @property
-    def atoms(self) -> Floats:
-        """The base's atoms, with negated losses."""
-        return np.asarray(-self.base.atoms[::-1])
-
-    @property
     def ceiling(self) -> float:
         """The negated least loss of the base."""
         return -self.base.least
@@ -201,12 +186,6 @@ class Mirrored(Derived):
 
     The source before sampling must be its own mirror image.
     """
-
-    @property
-    def atoms(self) -> Floats:
-        """The atoms above 0, their mirror images, and the atom at 0."""
-        favoured = self.base.atoms[self.base.atoms > 0.0]
-        return np.concatenate((-favoured[::-1], [0.0], favoured))
 
     @property
     def ceiling(self) -> float:
@@ -271,11 +250,6 @@ class Thinned(Derived):
     def distribution(self) -> Round | None:
         """The law of the round, if contours may carry its inner plan; else None."""
         return round_of(self.base.parts, self.rate) if isinstance(self.base, Nested) else None
-
-    @property
-    def atoms(self) -> Floats:
-        """The atoms of the inner plan, and an atom at 0 for rounds that do not run."""
-        return np.unique(np.append(self.base.atoms, 0.0))
 
     @property
     def least(self) -> float:

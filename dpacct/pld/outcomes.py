@@ -12,11 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from .pieces import Pieces, Source, Sources, ever, gathered
+from .pieces import Pieces, Source, Sources, ever
 from .stable import Floats
 
-# losses that nodes can be made to meet, and outcomes of one step
-_FEW = 64
 # relative rounding of a sum of many positive terms, and of its terms
 _SUM = 1e-14
 # rounding of one logarithm, relative to 1 and its size
@@ -182,7 +180,7 @@ class Listed(Source):
         """Every outcome; those of one loss together."""
         total: Pieces | None = None
         for source, count in self.parts:
-            pieces = source.pieces(source.atoms, upper=True)
+            pieces = source.pieces(np.empty(0), upper=True)
             power = _power(pieces, count)
             total = power if total is None else _product(total, power)
         assert total is not None
@@ -198,16 +196,6 @@ class Listed(Source):
             self.infinite,
             self.lost,
         )
-
-    @property
-    def only_atoms(self) -> bool:
-        """Return whether nodes can meet each of the losses."""
-        return self.points.low.size <= _FEW
-
-    @property
-    def atoms(self) -> Floats:
-        """The losses, where these are few."""
-        return self.points.low if self.only_atoms else np.empty(0)
 
     @property
     def least(self) -> float:
@@ -233,29 +221,25 @@ class Listed(Source):
         return float(kept[0]), float(kept[-1])
 
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
-        """All outcomes, gathered between edges where they are many."""
-        points = self.points
-        return points if self.only_atoms or not edges.size else gathered(points, edges)
+        """All outcomes."""
+        return self.points
 
 
 def may_be_listed(sources: Sources) -> bool:
     """Return whether the outcomes of all steps together are few."""
     total = 1.0
     for source, count in sources:
-        if not source.only_atoms or source.bracketed or count != round(count):
+        if not source.pointed or source.bracketed or count != round(count):
             return False
-        kinds = source.atoms.size
-        if not 0 < kinds <= _FEW:
+        points = source.pieces(np.empty(0), upper=True)
+        kinds = points.log_p.size
+        if not (0 < kinds <= 64 and np.isfinite(points.log_p).all()):
             return False
         ways = math.lgamma(count + kinds) - math.lgamma(count + 1.0) - math.lgamma(kinds)
         total *= math.exp(min(ways, 100.0))
         if total > (1 << 15):
             return False
-    return all(_finite(source) for source, _ in sources)
-
-
-def _finite(source: Source) -> bool:
-    return bool(np.isfinite(source.pieces(source.atoms, upper=True).log_p).all())
+    return True
 
 
 def _together(points: Pieces) -> Pieces:

@@ -29,15 +29,11 @@ Kept = npt.NDArray[np.bool_] | npt.NDArray[np.integer[Any]]
 
 ROUNDING = 8e-15
 """The assumed error of the logs of masses and losses, unless a source knows better."""
-# atoms that nodes can be made to meet
-MOST_ATOMS = 1 << 16
 # of a mass that is one minus a sum of others
 _REST = 2e-15
 # of the largest loss, or of all losses that are seen: a range of losses is at least as long
 _POINT = 1e-3
 _AT_ONCE = 128  # tilts of one table of moments
-# where atoms of compositions are weighed: log P-mass beyond the ends, and edges between these
-_WEIGHED, _EDGES = -40.0, 257
 
 
 @dataclass(frozen=True)
@@ -75,61 +71,36 @@ class Pieces:
         """The largest error of any `low` or `high`."""
         return float(np.max(self.slip, initial=0.0))
 
+    @property
+    def _columns(self) -> dict[str, float | Floats]:
+        ends = {"log_p": self.log_p, "loss": self.loss, "low": self.low, "high": self.high}
+        return {**ends, "slack": self.slack, "unsure": self.unsure, "slip": self.slip}
+
     def where(self, kept: Kept) -> Pieces:
         """Only some of the pieces."""
-
-        def part(values: float | Floats) -> float | Floats:
-            return values[kept] if isinstance(values, np.ndarray) else values
-
-        return replace(
-            self,
-            log_p=self.log_p[kept],
-            loss=self.loss[kept],
-            low=self.low[kept],
-            high=self.high[kept],
-            slack=part(self.slack),
-            unsure=part(self.unsure),
-            slip=part(self.slip),
-        )
+        columns = self._columns.items()
+        some: dict[str, Any] = {
+            name: value[kept] if isinstance(value, np.ndarray) else value for name, value in columns
+        }
+        return replace(self, **some)
 
     @staticmethod
     def join(*parts: Pieces) -> Pieces:
         """The pieces of all parts together."""
-        if len(parts) == 1:
-            return parts[0]
-
-        def joined(values: Sequence[float | Floats]) -> Floats:
-            sizes = [part.log_p.shape for part in parts]
-            spread = [np.broadcast_to(v, s) for v, s in zip(values, sizes, strict=True)]
-            return np.concatenate(spread)
-
-        return Pieces(
-            joined([part.log_p for part in parts]),
-            joined([part.loss for part in parts]),
-            joined([part.low for part in parts]),
-            joined([part.high for part in parts]),
-            joined([part.slack for part in parts]),
-            joined([part.unsure for part in parts]),
-            joined([part.slip for part in parts]),
-            sum(part.infinite for part in parts),
-            sum(part.lost for part in parts),
-        )
+        joined: dict[str, Any] = {
+            name: np.concatenate([np.broadcast_to(p._columns[name], p.log_p.shape) for p in parts])
+            for name in parts[0]._columns
+        }
+        infinite, lost = sum(p.infinite for p in parts), sum(p.lost for p in parts)
+        return replace(parts[0], **joined, infinite=infinite, lost=lost)
 
     # -- operators: what `LossDistribution` has, for laws that are only known in pieces ---------------
 
     def reversed(self) -> Pieces:
         """Q against P."""
-        return Pieces(
-            self.log_q,
-            -self.loss,
-            -self.high,
-            -self.low,
-            self.slack,
-            self.unsure,
-            self.slip,
-            self.lost,
-            self.infinite,
-        )
+        errors = self.slack, self.unsure, self.slip
+        ends = -self.high, -self.low
+        return Pieces(self.log_q, -self.loss, *ends, *errors, self.lost, self.infinite)
 
     def sampled(self, rate: float) -> Pieces:
         """(1-r) Q + r P against Q; an error of the loss counts r e^l / (1 - r + r e^l) of itself."""
@@ -273,21 +244,6 @@ class Source(ABC):
         return self.distribution
 
     @property
-    def apart(self) -> Sources:
-        """The sources that grids take for it."""
-        return [(self, 1.0)]
-
-    @property
-    def atoms(self) -> Floats:
-        """Losses of finite atoms to which nodes are to be aligned, rising; few, or none."""
-        return np.empty(0)
-
-    @property
-    def only_atoms(self) -> bool:
-        """Return whether `atoms` (and infinite losses) are all there is."""
-        return False
-
-    @property
     def pointed(self) -> bool:
         """Return whether all losses are atoms, given as they are where no edges are."""
         return False
@@ -394,26 +350,6 @@ def ever(masses: Iterable[tuple[float, float]]) -> float:
     return -math.expm1(total)
 
 
-def atom_masses(source: Source) -> Floats:
-    """Logs of the P-masses at the source's `atoms`, about: what nodes are to meet first."""
-    atoms = source.atoms
-    if not atoms.size:
-        return atoms
-    edges = atoms
-    if (
-        source.bracketed
-    ):  # a composition is made as fine as its edges are close, and far finer where none are
-        edges = np.union1d(atoms, np.linspace(*source.span(_WEIGHED), _EDGES))
-    pieces = source.pieces(edges, upper=True)
-    points = pieces.low == pieces.high
-    nearest = np.searchsorted(0.5 * (atoms[1:] + atoms[:-1]), pieces.low[points])
-    # points of the rest that lie alone between two edges are none of the atoms
-    meant = np.abs(pieces.low[points] - atoms[nearest]) <= 1e-9 * (1.0 + np.abs(atoms[nearest]))
-    weights = np.where(meant, np.exp(pieces.log_p[points]), 0.0)
-    masses = np.bincount(nearest, weights, minlength=atoms.size)
-    return np.log(np.maximum(masses, 1e-300))
-
-
 # -- a loss distribution, cut ---------------------------------------------------------------------
 
 
@@ -452,19 +388,6 @@ class Cut(Source):
                 slack = slack + np.minimum(_REST * np.exp(-log_p), 1.0)
         slip = rounding(losses, d.before)
         return Pieces(log_p, losses, losses, losses, slack, slip, slip)
-
-    @cached_property
-    def atoms(self) -> Floats:
-        """All losses of atoms, where these are few or on one lattice."""
-        losses = self._points.loss
-        if losses.size <= MOST_ATOMS:
-            return losses
-        return losses if natural_step(losses) is not None else np.empty(0)
-
-    @property
-    def only_atoms(self) -> bool:
-        """Return whether `atoms` and infinite losses are all there is."""
-        return not self.of.branches and self.atoms.size > 0
 
     @property
     def pointed(self) -> bool:
@@ -534,8 +457,6 @@ class Cut(Source):
     def pieces(self, edges: Floats, *, upper: bool) -> Pieces:
         """Cells of the branches, and the atoms."""
         points = self._points
-        if edges.size and edges.size < points.loss.size and not self.atoms.size:
-            points = gathered(points, edges)
         parts = [branch_pieces(branch, edges) for branch in self.of.branches]
         if points.loss.size or not parts:
             parts.append(points)
@@ -566,34 +487,3 @@ def branch_pieces(branch: Branch, edges: Floats) -> Pieces:
     slack = 4e-15 + 4e-16 * (len(branch.chain) + np.maximum(size, np.abs(log_p)))
     unsure = 8e-16 * before + each * np.abs(loss) + 2e-15 * (high - low)
     return Pieces(log_p, loss, low, high, slack, unsure, slip)
-
-
-# -- a lattice that atoms lie on ------------------------------------------------------------------
-
-# atoms on one lattice at most this many steps apart are taken to be meant so
-_LONGEST = 20_000
-_MEANT = 1e-12
-
-
-def natural_step(atoms: Floats) -> float | None:
-    """The step of the lattice that all these losses lie on; None if they do not."""
-    gaps = np.diff(np.unique(atoms))
-    scale = float(np.abs(atoms).max(initial=0.0))
-    gaps = gaps[gaps > 1e-13 * scale]
-    if not gaps.size:
-        return None
-    # Euclid's algorithm on reals, stopped where a remainder is rounding
-    step = float(gaps[0])
-    for gap in gaps[1:].tolist():
-        a, b = max(step, gap), min(step, gap)
-        while b > 1e-9 * a and b > _MEANT * scale * _LONGEST:
-            a, b = b, a - b * round(a / b)
-            b = abs(b)
-        step = a
-    count = round(float(np.ptp(atoms)) / step)
-    if not 0 < count <= _LONGEST:
-        return None
-    step = float(np.ptp(atoms)) / count
-    places = (atoms - float(atoms.min())) / step
-    misfit = float(np.abs(places - np.round(places)).max()) * step
-    return step if misfit <= _MEANT * max(scale, step) else None

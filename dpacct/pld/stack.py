@@ -8,7 +8,7 @@ a lattice, and one more row costs its atoms at each node.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .loss import LossDistribution
 from .moments import Cumulants, Moments
 from .stable import (
     Complexes,
@@ -35,9 +34,6 @@ if TYPE_CHECKING:
 _CELLS = 400_000  # entries of a (frequency, row, atom) table held at once
 _HUGE = 1e250  # M beyond which its logarithm is summed
 _ROWS = 200  # of a portion
-# of the log of a tilt that is searched for: ends, and steps of the search
-_LEAST_TILT, _MOST_TILT = -7.0, 14.0
-_LONGEST_STEP, _SHORTEST_STEP = 1.5, 0.003
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,22 +71,6 @@ class Stack:
             masses[row, : losses.size] = log_p
         return cls(rows, masses, np.array([law[2] for law in laws]), np.asarray(count, dtype=float))
 
-    @classmethod
-    def joined(cls, parts: Sequence[tuple[Stack, float]]) -> Stack:
-        """Join stacks, each repeated so often."""
-        width = max(stack.rows.shape[1] for stack, _ in parts)
-
-        def padded(table: Floats, value: float) -> Floats:
-            more = ((0, 0), (0, width - table.shape[1]))
-            return np.pad(table, more, constant_values=value)
-
-        return cls(
-            np.concatenate([padded(stack.rows, 0.0) for stack, _ in parts]),
-            np.concatenate([padded(stack.masses, -math.inf) for stack, _ in parts]),
-            np.concatenate([stack.endless for stack, _ in parts]),
-            np.concatenate([n * stack.count for stack, n in parts]),
-        )
-
     @cached_property
     def infinite(self) -> float:
         """P-mass where Q is 0."""
@@ -105,9 +85,14 @@ class Stack:
         return float(self.count @ low), float(self.count @ high)
 
     @cached_property
+    def variances(self) -> Floats:
+        """E[L^2] of each row."""
+        return np.asarray((np.exp(self.masses) * np.square(self.rows)).sum(axis=1))
+
+    @cached_property
     def variance(self) -> float:
-        """About E[L^2], for the width of a grid."""
-        return float(self.count @ (np.exp(self.masses) * np.square(self.rows)).sum(axis=1))
+        """About that of the sum, for the width of a grid."""
+        return float(self.count @ self.variances)
 
     def profile(self, eps: Floats, atoms: bool = True) -> tuple[Floats, Floats]:
         """Raise `TooFine`: there is no closed form."""
@@ -133,7 +118,9 @@ class Stack:
         real = self.masses > -np.inf
         each = np.repeat(np.arange(self.count.size), self.count.astype(int))
         laws: list[tuple[Floats, Floats, float]] = []
-        for row in each[np.argsort(real.sum(axis=1)[each], kind="stable")].tolist():
+        # an order that is the rows' own: what they come to does not depend on how they were listed
+        order = np.lexsort((self.variances[each], real.sum(axis=1)[each]))
+        for row in each[order].tolist():
             losses, log_p = self.rows[row][real[row]], self.masses[row][real[row]]
             endless = float(self.endless[row])
             if laws and laws[-1][0].size * losses.size <= most:
@@ -175,35 +162,17 @@ class Stack:
         return np.asarray(result)
 
     def tilt_for_epsilon(self, log_delta: float, guess: float = 3.0) -> float:
-        """About the c > 0 at which `conversions.epsilon` is least, at this log delta."""
-
-        def slope(c: float, k: Cumulants) -> tuple[float, float]:
-            # the sign of d/dc (K + log_peak - log_delta)/c
-            rise = c * (k.mean - math.log1p(1.0 / c)) - k.log_moment - log_peak(c)
-            return rise + log_delta, c * c * k.variance + c / (1.0 + c)
-
-        return self._tilt(slope, guess)
-
-    def tilt_for_delta(self, epsilon: float, guess: float = 3.0) -> float:
-        """About the c > 0 at which `conversions.log_delta` is least, at this epsilon."""
-
-        def slope(c: float, k: Cumulants) -> tuple[float, float]:
-            return k.mean - math.log1p(1.0 / c) - epsilon, c * k.variance + 1.0 / (1.0 + c)
-
-        return self._tilt(slope, guess)
-
-    def _tilt(
-        self, slope: Callable[[float, Cumulants], tuple[float, float]], guess: float
-    ) -> float:
-        """Newton's steps in log c, halved where they leave what is known; `slope` rises with c."""
-        moments, x, low, high = StackMoments(self), math.log(guess), _LEAST_TILT, _MOST_TILT
+        """About the c > 0 at which `conversions.epsilon` is least, at this log delta: Newton in log c."""
+        moments, x, low, high = StackMoments(self), math.log(guess), -7.0, 14.0
         for _ in range(60):
             c = math.exp(x)
-            value, rise = slope(c, moments.cumulants(c))
-            low, high = (low, x) if value > 0.0 else (x, high)
-            step = min(max(-value / rise, -_LONGEST_STEP), _LONGEST_STEP)
+            k = moments.cumulants(c)
+            # the sign of d/dc (K + log_peak - log_delta)/c, and how it rises with log c
+            slope = c * (k.mean - math.log1p(1.0 / c)) - k.log_moment - log_peak(c) + log_delta
+            low, high = (low, x) if slope > 0.0 else (x, high)
+            step = min(max(-slope / (c * c * k.variance + c / (1.0 + c)), -1.5), 1.5)
             following = x + step if low < x + step < high else 0.5 * (low + high)
-            if abs(following - x) < _SHORTEST_STEP:
+            if abs(following - x) < 0.003:
                 return math.exp(following)
             x = following
         return math.exp(x)
@@ -222,17 +191,6 @@ class Stack:
         widest = np.argsort(-StackMoments(self).variance_of_each(c))
         for rows in np.array_split(widest, math.ceil(widest.size / _ROWS)):
             yield StackMoments(self.chosen(rows))
-
-    def parts(self) -> list[tuple[LossDistribution, float]]:
-        """The rows one by one."""
-        real = self.masses > -np.inf
-        log_q = self.masses - self.rows
-        return [
-            (LossDistribution(self.rows[i][kept], log_q[i][kept], infinite=infinite), count)
-            for i, (kept, infinite, count) in enumerate(
-                zip(real, self.endless.tolist(), self.count.tolist(), strict=True)
-            )
-        ]
 
 
 def _risen(p: Floats, log_p: Floats, u: Floats) -> Floats:

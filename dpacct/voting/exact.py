@@ -42,6 +42,7 @@ ROUNDING = 4e-15
 _MOST_HULLS = 400  # kinds: beyond, the Renyi bound is the smaller one
 _FEW = 64  # queries whose lattices are quick
 _FEWEST = 32  # queries that never are as good as a density
+_MOST_ROWS = 1000  # of a lattice: each needs a table of its own
 _LARGEST = 600.0
 _START = 3.0
 
@@ -208,14 +209,15 @@ def _least(
 def _solved(stack: Stack, log_delta: float, tilt: float, beyond: float) -> Interval:
     """Solve for one choice of laws by a contour; few queries on a lattice, from below if beyond a number."""
     queries = float(stack.count.sum())
-    if queries == 1.0 or queries > _FEWEST:
+    if queries > _FEWEST:
         target = math.exp(log_delta) - stack.infinite
         if not target > 0.0:
             return Interval(math.inf, 0.0, math.inf)
-        parts = stack.parts() if queries == 1.0 else [(stack, 1.0)]
-        answer = contour.epsilon(parts, math.log(target))
+        answer = contour.epsilon([(stack, 1.0)], math.log(target))
         if answer.resolved:
             return answer
+    if stack.count.size > _MOST_ROWS:
+        return Interval(math.inf, -math.inf, math.inf)
     return rows.epsilon(stack, log_delta, tilt, beyond=beyond)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dpacct.pld import bracket, contour
 from dpacct.pld.loss import LossDistribution, gaussian
 from dpacct.pld.pieces import Cut
-from dpacct.pld.rows import compose, least
+from dpacct.pld.rows import compose, epsilon, least
 from dpacct.pld.stack import Stack
 from dpacct.voting.exact import hulls
 
@@ -96,16 +96,17 @@ def test_few_laws_are_left_to_the_lattice() -> None:
 
 def test_a_stack_beside_noise_is_its_laws_one_by_one() -> None:
     """Few laws have no contour of their own; noise beside them damps what comes back."""
-    ours = laws(pairs(4, 5))
+    drawn = pairs(4, 5)
     beside = [(gaussian(0.5), 1.0)]
-    together = contour.epsilon([(ours, 1.0), *beside], math.log(1e-5))
-    apart = contour.epsilon([*ours.parts(), *beside], math.log(1e-5))
+    together = contour.epsilon([(laws(drawn), 1.0), *beside], math.log(1e-5))
+    each = [(LossDistribution.of_outcomes(np.log(p / q), p), 1.0) for p, q in drawn]
+    apart = contour.epsilon([*each, *beside], math.log(1e-5))
     assert together.value == pytest.approx(apart.value, rel=1e-9)
 
 
 def test_one_law_is_exact() -> None:
     ((p, q),) = pairs(5, 1)
-    answer = contour.epsilon(laws([(p, q)]).parts(), math.log(1e-3))
+    answer = epsilon(laws([(p, q)]), math.log(1e-3), 3.0)
     delta = float(np.maximum(p - math.exp(answer.value) * q, 0.0).sum())
     assert delta == pytest.approx(1e-3, rel=1e-9)
 

@@ -509,8 +509,8 @@ def together(sources: Sources) -> Sources:
 
 
 def merged(sources: Sources) -> Sources:
-    """Merge sources as grids take them: one Gaussian, few outcomes listed, stacks row by row."""
-    fewer = together([(part, n * each) for source, n in sources for part, each in source.apart])
+    """Merge sources as brackets take them: one Gaussian, few outcomes listed."""
+    fewer = together(sources)
     if sum(n for _, n in fewer) > 1.0 and may_be_listed(fewer):
         return [(Listed(tuple((source, round(n)) for source, n in fewer)), 1.0)]
     return fewer
