@@ -31,9 +31,6 @@ ROUNDING = 8e-15
 """The assumed error of the logs of masses and losses, unless a source knows better."""
 # of a mass that is one minus a sum of others
 _REST = 2e-15
-# of the largest loss, or of all losses that are seen: a range of losses is at least as long
-_POINT = 1e-3
-_AT_ONCE = 128  # tilts of one table of moments
 
 
 @dataclass(frozen=True)
@@ -311,7 +308,7 @@ class Source(ABC):
         from .moments import prepare
 
         moments = prepare(law, float(tilts.min()), float(tilts.max()))
-        parts = np.array_split(tilts, -(-tilts.size // _AT_ONCE))
+        parts = np.array_split(tilts, -(-tilts.size // 128))
         return np.concatenate([moments.log_moments(part) for part in parts])
 
     def log_moments_beyond(self, tilts: Floats, loss: float, mass: float) -> Floats:
@@ -434,7 +431,7 @@ class Cut(Source):
             kept = losses[[int(np.argmax(log_p))]]
         low, high = float(kept.min()), float(kept.max())
         # a law that hardly tells may be a point to floats
-        least = _POINT * max(abs(high), float(np.ptp(losses)))
+        least = 1e-3 * max(abs(high), float(np.ptp(losses)))
         return min(low, high - least), high
 
     def knots(self, count: int, log_mass: float) -> Floats:
@@ -464,13 +461,9 @@ class Cut(Source):
         return Pieces.join(*parts)
 
 
-# functions that are computed at an edge
-_OF_AN_EDGE = 10
-
-
 def branch_pieces(branch: Branch, edges: Floats) -> Pieces:
     """One piece between neighbouring edges, and one beyond each end of them."""
-    evaluated(_OF_AN_EDGE * edges.size)
+    evaluated(10 * edges.size)  # functions such as exp
     ends, x, log_p, loss = branch.cells(edges)
     each = ULPS * (1.0 + len(branch.chain))
     with quiet():

@@ -60,7 +60,7 @@ _LISTED = 1 << 13
 
 
 def _off(value: float) -> float:
-    """What an epsilon is off by besides."""
+    """An error that every epsilon has besides."""
     return 1e-9 * (1.0 + abs(value))
 
 

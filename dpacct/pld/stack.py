@@ -31,10 +31,6 @@ from .stable import (
 if TYPE_CHECKING:
     from .loss import Branch
 
-_CELLS = 400_000  # entries of a (frequency, row, atom) table held at once
-_HUGE = 1e250  # M beyond which its logarithm is summed
-_ROWS = 200  # of a portion
-
 
 @dataclass(frozen=True, eq=False)
 class Stack:
@@ -153,7 +149,7 @@ class Stack:
         """
         p, paid = self._paid
         result = _risen(p, self.masses, c * self.rows).sum(axis=1) + c * paid
-        large = ~(result < _HUGE)
+        large = ~(result < 1e250)  # of which the logarithm is summed
         result = np.log1p(np.maximum(result, 0.0))
         if large.any():
             tilted = self.masses[large] + c * self.rows[large]
@@ -189,7 +185,7 @@ class Stack:
     def portions(self, c: float) -> Iterator[StackMoments]:
         """Some rows at a time, the widest first."""
         widest = np.argsort(-StackMoments(self).variance_of_each(c))
-        for rows in np.array_split(widest, math.ceil(widest.size / _ROWS)):
+        for rows in np.array_split(widest, math.ceil(widest.size / 200)):
             yield StackMoments(self.chosen(rows))
 
 
@@ -250,7 +246,7 @@ class StackMoments(Moments):
         """The sum of the laws' logs."""
         s, (w, _, gap) = self.stack, self._at(c)
         ratio = np.empty(t.size, complex)
-        step = max(1, _CELLS // gap.size)
+        step = max(1, 400_000 // gap.size)
         for a in range(0, t.size, step):
             u = t[a : a + step, None, None] * gap
             half = np.sin(0.5 * u)

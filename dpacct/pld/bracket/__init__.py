@@ -36,7 +36,6 @@ _NESTED_CURVE = 2e-3
 _NOTHING = math.log(1e-30)
 # of a target beside a mass at infinity, what a difference of both is off by
 _OPEN = 4e-15
-_NEAREST = 1e-12
 
 
 def infinite_mass(sources: Sources) -> float:
@@ -165,5 +164,5 @@ def _among(listed: tuple[Outcomes, Outcomes], log_target: float, floor: float) -
     for points, up in zip(listed, (False, True), strict=True):
         start, slope = points.about(log_target, floor)
         read = partial(points.log_delta, upper=up)
-        ends.append(root(read, log_target, start, floor, slope, _NEAREST, up=up))
+        ends.append(root(read, log_target, start, floor, slope, 1e-12, up=up))
     return Interval.between(min(ends), ends[1])

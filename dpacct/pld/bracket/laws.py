@@ -28,14 +28,8 @@ from dpacct.pld.stable import Floats, TooFine
 UNIT = 2.0**-53
 # of masses that are computed here: an exponential, a ratio of two expm1 and a product
 _ROUNDED = 1e-15
-# log mass below which a piece is left out: floats end at -745
-_LEAST = -690.0
 # log mass of what counts as hardly any
 _HARDLY = -30.0
-# nodes of a law that moments are taken from, and log P-mass at its ends: floats end at -745
-_FINE, _ENDS = 1 << 13, -700.0
-# points that are kept as they are, beside twice as many as there are edges
-_POINTS = 400
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +123,7 @@ def cut(source: Source, edges: Floats, *, upper: bool) -> Pieces:
     points = pieces.low == pieces.high
     if edges.size < 2:
         return pieces
-    if np.count_nonzero(points) > _POINTS + 2 * edges.size:
+    if np.count_nonzero(points) > 400 + 2 * edges.size:
         atoms = replace(pieces.where(points), lost=0.0)
         atoms = gathered(atoms.where(np.argsort(atoms.low, kind="stable")), edges)
         pieces = Pieces.join(pieces.where(~points), atoms)
@@ -151,7 +145,7 @@ def cut(source: Source, edges: Floats, *, upper: bool) -> Pieces:
 @lru_cache(maxsize=64)
 def fine(source: Source) -> Measure:
     """A measure above on many nodes, for the moments of a law that is known in pieces alone."""
-    pieces = cut(source, source.knots(_FINE, _ENDS), upper=True)
+    pieces = cut(source, source.knots(1 << 13, -700.0), upper=True)
     return law_above(pieces, 1.0, first_top(pieces))
 
 
@@ -220,7 +214,7 @@ def law_below(pieces: Pieces, count: float, top: float) -> Measure:
 
 def _kept(pieces: Pieces, body: np.ndarray) -> tuple[Pieces, tuple[float, float]]:
     """The pieces that floats hold, and (P, Q) of those that they do not."""
-    small = body & (pieces.log_p < _LEAST)
+    small = body & (pieces.log_p < -690.0)  # floats end at -745
     lost = pieces.where(small)
     with np.errstate(over="ignore", invalid="ignore"):
         q = float(np.nansum(np.exp(np.minimum(lost.log_p - lost.loss, 0.0))))

@@ -28,23 +28,16 @@ from .laws import UNIT, Measure, TiltedMeasure
 
 NATS = 32.0
 """Frequencies are left out where they hold e^-NATS of M(c)."""
-MOST = 2.5e5
-"""Frequencies of one contour at most."""
 YS = np.geomspace(0.05, 1e6, 60)
 """Powers that Chernoff's bound under Q is tried at."""
 _SHARES = np.array([0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.5, 2.5, 4.0])
 # Taylor terms of the fast transform: (pi/4)^18/18! = 2e-18
 _TERMS = 18
-_SQRT_2PI = math.sqrt(2.0 * math.pi)
 _FACTORIALS = np.array([math.factorial(k) for k in range(_TERMS)], float)
-# entries of one table of turned values
-_ENTRIES = 1 << 20
 # points of a matrix product that are added in one go, which its rounding is proportional to
 _TOGETHER = 256
 # points that are summed one by one beside a transform
 _HEAVY = 32
-# an angle up to which a loss is read from moments
-_SMALL = 0.7
 # frequencies and points from which on the fast transform is the cheaper, and counts that bear its error
 _MANY, _DENSE, _OFTEN = 1500, 300, 3000.0
 
@@ -298,7 +291,7 @@ class SmoothedContour:
         first = last
         if total.laws and last / step > 64.0:
             first = nil_from(total, tilted, 3.0 * step, last)
-        if first / step > MOST:
+        if first / step > 2.5e5:  # some .2 s
             raise Expensive(f"{first / step:.1e} frequencies")
         count = math.ceil(min(first, last) / step) + 1
         theta = self.theta = step * np.arange(count)
@@ -312,7 +305,8 @@ class SmoothedContour:
         root = math.sqrt(self.v2)
         below = 0.5 * math.erfc(-0.5 * root / math.sqrt(2.0))  # Phi(root / 2)
         bump = self.v2 * (
-            1.0 + 0.5 * root * below * _SQRT_2PI * math.exp(min(self.v2 / 8.0, 600.0))
+            1.0
+            + 0.5 * root * below * math.sqrt(2.0 * math.pi) * math.exp(min(self.v2 / 8.0, 600.0))
         )
         smooth = 0.5 * self.v2 * z * (z + 1.0)
         weight = 1.0 / (z * (z + 1.0)) - (bump if sign < 0 else 0.0)
@@ -344,7 +338,7 @@ class SmoothedContour:
     def _ends(self, epsilons: Floats) -> tuple[Floats, Floats]:
         """The trapezoid over M(c) e^{-c eps} at each epsilon, and what it may be off by."""
         value = np.empty(epsilons.shape)
-        rows = max(1, _ENTRIES // self.theta.size)
+        rows = max(1, (1 << 20) // self.theta.size)
         for first in range(0, epsilons.size, rows):
             part = slice(first, first + rows)
             turn = np.exp(1j * np.multiply.outer(self.mean - epsilons[part], self.theta))
@@ -423,7 +417,7 @@ def _log_transform(
     value = np.zeros(size, dtype=np.complex128)
     if size > _MANY:
         # losses too small to turn by more than .7 are moments; what is left is little of a law that repeats
-        near = np.abs(x) * theta[-1] <= _SMALL
+        near = np.abs(x) * theta[-1] <= 0.7
         part, lost = by_moments(t[near], x[near], theta)
         value += part
         error = error + lost

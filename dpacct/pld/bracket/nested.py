@@ -35,26 +35,15 @@ Places = npt.NDArray[np.int64]
 _ENDS = -700.0
 # tilted log mass outside the window of one tilt, on each side: 3e-17, below what transforms round to
 _OUTSIDE = -38.0
-# places of a window at most, about: .1 s and 40 MB each way; cells of one step at most: 30 ms
-_MOST, _CELLS = 1 << 19, 1 << 15
+# places of a window at most, about: .1 s and 40 MB each way
+_MOST = 1 << 19
 # from one tilt to the next M((c+c')/2) >= e^{-49/8} sqrt(M(c) M(c')): seven deviations of a normal law. Where
 # their tilted masses cross both are e^-12 of their peaks, and transforms round to e^-32
 _APART = 49.0 / 8.0
-# nats of a tilted law that transforms keep: e^-32 at each place, on e^12 places and more
-_DIGITS = 18.0
 # powers that ends of a composition are bounded with
 _POWERS = np.geomspace(1e-2, 1e4, 25)
-# nats from which on what lies above a node does not make up for what lies below it
-_FURTHEST = 1.0
-# l2 error of a transform per doubling, in units: 7 for radix 2 (Higham 2002, Theorem 24.2), mixed radices
-# and terms of higher order included
-_FFT = 15.0
 # what the sum of all masses may round to: numpy adds in blocks, 32 units at most
 _SUM = 32.0 * UNIT
-# nats by which a loss is taken to lie above all others that are as good as infinite
-_FAR = 600.0
-# of the distance between edges over the root of the number of steps: the step of the lattice
-_FINER = 1.2
 
 
 # -- one step on a lattice ------------------------------------------------------------------------
@@ -131,7 +120,8 @@ def merged_to(law: Measure, offset: float, step: float) -> LatticeLaw:
             above += rest
             i, rest = i + 1, masses[i + 1]
         start = i, rest, above
-        while i < count and lack > 0.0 and losses[i] < node + _FURTHEST:
+        # from a nat above, the variance lost is dearer than rounding down
+        while i < count and lack > 0.0 and losses[i] < node + 1.0:
             excess = -rest * math.expm1(node - losses[i])
             if excess > lack:
                 above += lack / excess * rest
@@ -206,7 +196,7 @@ def _edges(source: Source, tilts: Floats, offset: float, step: float, top: float
         wanted = np.minimum(wanted, step / (third * math.sqrt(float((third * width).sum()))))
     wanted = np.clip(wanted, step, max(step, min(0.25, float(np.ptp(law.at)) / 64.0)))
     run = np.concatenate(([0.0], np.cumsum(width / wanted)))
-    cells = min(math.ceil(run[-1]), _CELLS)
+    cells = min(math.ceil(run[-1]), 1 << 15)  # 30 ms at most
     at = np.interp(np.linspace(0.0, run[-1], cells + 1), run, ends)
     places = np.unique(np.rint((at[at < top] - offset) / step))
     places = np.concatenate(([places[0] - 1.0], places, [places[-1] + 1.0]))
@@ -247,8 +237,8 @@ def tilt(laws: Sequence[LatticeLaw], c: float) -> Tilt:
 def tilts(laws: Sequence[LatticeLaw], low: float, high: float) -> list[Tilt]:
     """Tilts from Q's side to P's that read what lies between two losses with its digits.
 
-    The mass at a loss l is rounded by e^-_DIGITS M(c) e^{-cl}, and is at most inf M(c) e^{-cl} itself: no
-    tilt is needed beyond the first one by which the two are alike at the end asked for.
+    Masses beyond a loss l are rounded by e^-18 M(c) e^{-cl} (e^-32 at each place, of e^14 and fewer), and are
+    at most inf M(c) e^{-cl}: no tilt is needed beyond the first by which both are alike at the end asked for.
     """
     total, step = SumOfMeasures(laws, 0.0), laws[0].step
     middle, room = tilt(laws, -0.5), 0.1 * (high - low)
@@ -259,7 +249,7 @@ def tilts(laws: Sequence[LatticeLaw], low: float, high: float) -> list[Tilt]:
         while (
             low < at.mean < high
             and at.variance > step * step
-            and at.log_moment - at.c * end - _DIGITS > least
+            and at.log_moment - at.c * end - 18.0 > least
         ):
             change = sign * math.sqrt(8.0 * _APART / at.variance)
             for _ in range(30):
@@ -304,7 +294,8 @@ def window(laws: Sequence[LatticeLaw], at: Tilt) -> Window:
     power = 1 << max(size - 1, 15).bit_length()
     length = next(n for n in (power // 8 * 5, power // 4 * 3, power) if n >= size)
     transformed(len(laws), length)
-    fft, parts, origin, relative = _FFT * UNIT * math.log2(length), [], 0, 20.0 * UNIT
+    # l2 error of a transform: 7 units a doubling for radix 2 (Higham 2002, Theorem 24.2), more for others
+    fft, parts, origin, relative = 15.0 * UNIT * math.log2(length), [], 0, 20.0 * UNIT
     log = np.zeros(length // 2 + 1, np.complex128)
     for law in laws:
         tilted = law.tilted(at.c)
@@ -415,9 +406,9 @@ def pair_above(losses: Floats, log_p: Floats, beyond: float, infinite: float) ->
     pair = _pair(losses, masses, infinite)
     if beyond == 0.0:
         return pair
-    # Q has less of it than of the losses before: hardly any is a bound
+    # Q has less of it than e^-end of P's: e^-600 of that, hardly any, is a bound
     level, end = np.array([math.log(beyond)]), losses[-1:]
-    return Pieces.join(pair, Pieces(level, end + _FAR, end, np.array([math.inf])))
+    return Pieces.join(pair, Pieces(level, end + 600.0, end, np.array([math.inf])))
 
 
 def pair_below(losses: Floats, log_p: Floats, infinite: float) -> Pieces:
@@ -609,4 +600,5 @@ class Nested(Source):
             law = coarse(source)[1]
             off = np.abs(law.at - _anchor(source, gap)) / gap
             moved += n * float(law.mass @ np.minimum(off, 1.0))
-        return _FINER * gap / math.sqrt(max(moved, 1.0))
+        # (1/6 + 1/3) K d^2 of the lattice beside (1/6 + 1/12) D^2 of cells: three times as much
+        return 1.2 * gap / math.sqrt(max(moved, 1.0))

@@ -25,8 +25,6 @@ from dpacct.pld.stable import Floats
 from .laws import Measure, cut, first_top, law_above, law_below
 from .line import YS, Expensive, OneStep, SmoothedContour, SumOfMeasures, window
 
-# of delta: what periods and cuts may cost, each
-_SPARE = math.log(2e-7)
 # nodes of a law at first, at least and at most
 _FIRST, _FEWEST, _MOST = 241, 60, 60_000
 # relative accuracy of an end where it meets its target
@@ -34,8 +32,6 @@ _TIGHT = 2e-7
 # widths that the rounds aim at, as shares of the one asked; those before are coarse
 _FINER = (1.0, 0.7, 0.5, 0.4, 0.3, 0.2)
 _COARSE_EPSILON, _COARSE_DELTA = (0.05, 0.01), (0.3, 0.02)
-# where a search begins that has no bound to begin with
-_START = 10.0
 
 # a bracket of log delta that lies away from the target may be this share of the distance wide
 _DISTANT, _OF_A_PARAMETER = 0.02, 2e-5
@@ -206,7 +202,7 @@ class DirectionSearch:
         self, epsilon: float, log_delta: float, goal: Callable[[float], float], *, both: bool = True
     ) -> tuple[Line, Line]:
         """The contours above and below near epsilon; `goal`: the width of log delta, by its slope."""
-        least = _SPARE + log_delta
+        least = math.log(2e-7) + log_delta  # what periods and cuts may cost, each
         tops = [math.inf] * len(self.kinds) if self.once else self._cuts(epsilon, least)
         upper = SumOfMeasures(self._laws(self._cells, tops, above=True), self.square)
         if self.once:
@@ -265,7 +261,7 @@ class DirectionSearch:
 
     def _share(self) -> metered:
         """A limit for one round: half of what was left when this question began stays for others."""
-        most = remaining() - _KEPT * self._room if self._room < math.inf else math.inf
+        most = remaining() - 0.5 * self._room if self._room < math.inf else math.inf
         return metered(max(most, 0.0))
 
     # -- questions ---------------------------------------------------------------------------
@@ -341,7 +337,7 @@ class DirectionSearch:
         low, high = floor, math.inf
         if most <= beaten:
             return floor, most
-        epsilon = max(most, floor + 1e-9) if most < math.inf else max(floor, 0.0) + _START
+        epsilon = max(most, floor + 1e-9) if most < math.inf else max(floor, 0.0) + 10.0
         try:
             if floor < beaten < epsilon:
                 first = self._lines(beaten, log_delta, lambda c: 0.1, both=False)[0]
@@ -438,8 +434,6 @@ def _same(goal: float, slope: float) -> float:
 
 
 _TILTS = np.geomspace(1e-2, 3e4, 60)
-# of what a question has left when it begins, what is kept: no finer round is begun below it
-_KEPT = 0.5
 
 
 def crossing(line: Line, guess: float, log_delta: float, floor: float, tight: float) -> float:

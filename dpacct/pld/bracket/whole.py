@@ -10,9 +10,8 @@ from dpacct.pld.stable import Floats
 
 from .search import DirectionSearch, Line
 
-# log delta below which a Chernoff bound is all that is told, and what counts as met
+# log delta below which a Chernoff bound is all that is told
 _NOTHING = -60.0
-_MET = 1.3
 # pairs of contours at most for one question: what none of them reads well keeps what it has
 _PAIRS = 40
 # pairs that are kept for later questions, 20 MB each at most, and those read about an epsilon
@@ -76,5 +75,5 @@ class ProfileReader:
 
     def _open(self, left: np.ndarray, low: Floats, high: Floats) -> np.ndarray:
         """Those of which the ends are too far apart; both are -inf where there is nothing."""
-        apart = high[left] > np.maximum(low[left], -1e300) + _MET * self._width
+        apart = high[left] > np.maximum(low[left], -1e300) + 1.3 * self._width
         return np.asarray(left[apart])
