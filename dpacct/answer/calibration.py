@@ -68,21 +68,15 @@ def pure_boundary(
     method: str,
 ) -> Answer:
     """The boundary value at delta 0, by the sum of the largest losses."""
-    from dpacct.pld import roots
+    from dpacct.plan.search import boundary_at_delta_0
 
     started, name = time.perf_counter(), question.quantity
-    target, (low, high) = float(question.epsilon), limits(question)
+    low, high = limits(question)
 
     def at(x: float) -> Answer:
         return build(x).epsilon(0, method=method, adjacency=adjacency)
 
-    def excess(x: float) -> float:
-        return math.log(max(float(at(x)), 1e-300) / target) if target else float(at(x))
-
-    if question.whole:
-        safe, unsafe = roots.whole(excess, int(low), int(high))
-    else:
-        safe, unsafe = roots.real(excess, low, high)
+    safe, unsafe = boundary_at_delta_0(at, float(question.epsilon), low, high, question.whole)
     if safe is None:
         message = (
             f"no {name} from {low:g} to {high:g} meets epsilon {short(question.epsilon)} at delta 0"

@@ -433,3 +433,17 @@ class Search:
         except _OUTSIDE:
             return True
         return False
+
+
+def boundary_at_delta_0(
+    epsilon_at: Callable[[float], Answer], target: float, low: float, high: float, integer: bool
+) -> tuple[float | None, float | None]:
+    """(safe, unsafe) ends for the sum of the largest losses, which is a number at each value."""
+
+    def excess(x: float) -> float:
+        cost = float(epsilon_at(x))
+        return math.log(max(cost, 1e-300) / target) if target else cost
+
+    if integer:
+        return whole(excess, int(low), int(high))
+    return real(excess, low, high)

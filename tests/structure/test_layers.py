@@ -71,6 +71,7 @@ NAMED_EXCEPTIONS = {
     ("dpacct.answer.calibration", "dpacct.plan.samplers.steps"),
     ("dpacct.plan.node", "dpacct.plan.curve"),
     ("dpacct.plan.node", "dpacct.plan.parallel"),
+    ("dpacct.plan.node", "dpacct.plan.selection"),
     ("dpacct.plan.node", "dpacct.mechanisms"),
     ("dpacct.plan.node", "dpacct.plan.samplers"),
     ("dpacct.plan.node", "dpacct.shuffling.shuffle"),

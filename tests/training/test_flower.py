@@ -533,7 +533,7 @@ def test_a_flower_app_runs_to_its_report(tmp_path: Path) -> None:
         (["engine.name=flower", "engine.superlink=far.example:8000"], "root_certificates must be"),
         (["engine.superlink=127.0.0.1:8000"], "superlink must be left out unless the engine is"),
         (["engine.name=flowers"], "did you mean 'flower'"),
-        (["engine.deadline=0"], "deadline must be a number above 0"),
+        (["engine.deadline=0"], "deadline must be a finite number above 0"),
     ],
 )
 def test_a_wrong_engine_is_refused_in_a_sentence(

@@ -292,7 +292,7 @@ def test_the_papers_own_networks(
         ({"engine__name": "gpu"}, "engine must be one of in_process, pool.*got 'gpu'"),
         ({"engine__hosts": 0}, "hosts must be a whole number from 1"),
         ({"local__batch_size": 0}, "batch_size must be"),
-        ({"local__learning_rate": float("nan")}, "learning_rate must be a number above 0"),
+        ({"local__learning_rate": float("nan")}, "learning_rate must be a finite"),
         ({"local__optimiser": "adamw"}, r"optimiser must be one of sgd, adam.*did you mean 'adam'"),
         ({"model": {"name": "cnn", "padding": "diagonal"}}, "padding must be one of"),
         ({"model": {"name": "cnn", "pool": [1]}}, "pool must be a list of 2 whole numbers"),

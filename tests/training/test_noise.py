@@ -180,11 +180,11 @@ def test_what_must_not_pass(rows: Any, says: str) -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: Gaussian(3, 1.0, 0.0), "multiplier must be a number above 0"),
+        (lambda: Gaussian(3, 1.0, 0.0), "multiplier must be a finite number above 0"),
         (lambda: Gaussian(3, -1.0, 1.0), "clip must be"),
         (lambda: Gaussian(0, 1.0, 1.0), "size must be a whole number from 1"),
-        (lambda: Laplace(3, 1.0, math.nan), "b must be a number"),
-        (lambda: Staircase(3, 1.0, 0.0), "eps0 must be a number above 0"),
+        (lambda: Laplace(3, 1.0, math.nan), "b must be a finite number"),
+        (lambda: Staircase(3, 1.0, 0.0), "eps0 must be a finite number above 0"),
         (lambda: Votes(3, 1.0, 1.0, 1), "classes must be a whole number from 2"),
         (lambda: Records(noise=KINDS[0], steps=0, rate=Fraction(1, 2)), "steps must be"),
         (lambda: Records(noise=KINDS[0], steps=1, rate=Fraction(3, 2)), "rate must be"),

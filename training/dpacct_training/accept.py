@@ -7,11 +7,11 @@ import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 from dpacct import InvalidArgument
-from dpacct.declare.domain import RATE, Integer, Real
 
 T = TypeVar("T")
 
@@ -40,24 +40,44 @@ class Settings:
                 object.__setattr__(self, each.name, accepted)
 
 
+def _refused(name: str, range_text: str, value: object) -> InvalidArgument:
+    return InvalidArgument(f"{name} must be {range_text}, got {value!r:.60}", argument=name)
+
+
 def whole(name: str, value: object, least: int = 0, most: int = 10**12) -> int:
     """A whole number from `least` to `most`."""
-    return Integer(least, most).check(name, value)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise _refused(name, f"a whole number from {least} to {most}", value)
+    return value
 
 
 def real(name: str, value: object, least: float, most: float = math.inf) -> float:
     """A finite number from `least` to `most`, both included."""
-    return float(Real(least, most, "both").check(name, value))
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _refused(name, "a finite number", value)
+    if not least <= value <= most:
+        above = f"at least {least:g}" if math.isinf(most) else f"from {least:g} to {most:g}"
+        raise _refused(name, above, value)
+    return float(value)
 
 
 def positive(name: str, value: object, most: float = math.inf) -> float:
     """A finite number above 0."""
-    return float(Real(0, most, "right").check(name, value))
+    number = real(name, value, 0.0, most)
+    if number == 0.0:
+        raise _refused(name, "a finite number above 0", value)
+    return number
 
 
 def share(name: str, value: object) -> Fraction:
     """An exact number in (0, 1]: 0.05 is 1/20, as it was typed."""
-    return RATE.check(name, value)
+    try:
+        number = value if isinstance(value, Fraction) else Fraction(Decimal(str(value)))
+    except (InvalidOperation, ValueError, OverflowError):
+        raise _refused(name, "a number above 0 and at most 1", value) from None
+    if isinstance(value, bool) or not 0 < number <= 1:
+        raise _refused(name, "a number above 0 and at most 1", value)
+    return number
 
 
 def widths(name: str, value: object, count: int | None = None) -> tuple[int, ...]:
@@ -66,8 +86,7 @@ def widths(name: str, value: object, count: int | None = None) -> tuple[int, ...
     fine = [entry for entry in entries if type(entry) is int and 1 <= entry <= 10**6]
     if len(fine) != len(entries) or count not in (None, len(fine)):
         range_text = "a list of" if count is None else f"a list of {count}"
-        message = f"{name} must be {range_text} whole numbers from 1 to 1000000, got {value!r:.60}"
-        raise InvalidArgument(message, argument=name)
+        raise _refused(name, f"{range_text} whole numbers from 1 to 1000000", value)
     return tuple(fine)
 
 
@@ -103,6 +122,5 @@ def delta(name: str, value: object, clients: int) -> Fraction:
         return Fraction(math.nextafter(clients ** float(power.group(1)), 0.0))  # the safe side
     number = share(name, value)
     if number == 1:
-        message = f"{name} must be a number strictly between 0 and 1, or 'clients^-1.1'"
-        raise InvalidArgument(f"{message}, got {value!r:.60}", argument=name)
+        raise _refused(name, "a number strictly between 0 and 1, or 'clients^-1.1'", value)
     return number
