@@ -273,8 +273,6 @@ class CustomTables(Custom, kind="custom-tables", given_by="tables"):
 # --- two densities on a line
 
 Density = Callable[[Any], Any]
-# what the numerical integral of a smooth piece is off by, and more; what lies beyond the breaks is not seen
-_TOTAL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -369,10 +367,9 @@ class CustomDensities(Custom, kind="custom-densities", given_by="densities"):
         if totals[4] <= 0.0:
             message = "densities must overlap: every outcome would tell the two apart"
         for name, total in (("p", totals[0]), ("q", totals[1])):
-            if not abs(total - 1.0) < _TOTAL:
-                message = (
-                    f"{name} of the densities must integrate to 1 within {_TOTAL:g} between the "
-                )
+            # the integral of smooth pieces is off by less; what lies beyond the breaks is not seen
+            if not abs(total - 1.0) < 1e-9:
+                message = f"{name} of the densities must integrate to 1 within 1e-9 between the "
                 message += f"breaks, which name every kink and leave nothing out, got {total:.12g}"
         if message:
             raise InvalidArgument(message, argument="densities")

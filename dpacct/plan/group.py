@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 SIZE = Integer(1, 10**6)
 """Units in a group."""
 # epsilons at which a bound is read for a composition, the largest, and log delta that is as good as none
-_FARTHEST = 690.0
 
 
 class Profiled(Leaf):
@@ -72,8 +71,9 @@ def _bounded(release: Profiled, adjacency: Adjacency) -> Pairs:
 
     far = 1.0
     # e^-80 is as good as no delta
-    while far < _FARTHEST and release.log_above(np.array([far]), adjacency)[0] > -80.0:
-        far = min(1.5 * far, _FARTHEST)
+    farthest = 690.0  # its growth must be a double, with room to square a ratio
+    while far < farthest and release.log_above(np.array([far]), adjacency)[0] > -80.0:
+        far = min(1.5 * far, farthest)
     even, fine = np.linspace(0.0, far, points), np.geomspace(1e-3 * far, far, points)
     epsilons = np.union1d(even, fine)
     deltas = np.exp(release.log_above(epsilons, adjacency))

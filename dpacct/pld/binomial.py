@@ -18,7 +18,6 @@ LOG_CUT = -230.0
 ROUNDING = 5e-13
 """Bound of the relative error of a probability above e^-300 (tests compare with exact fractions)."""
 HALF = Fraction(1, 2)
-_LOG_2PI = math.log(2.0 * math.pi)
 
 
 def _stirling_remainders() -> Floats:
@@ -81,7 +80,7 @@ def log_pmf(k: Floats, n: int, p: Fraction) -> Floats:
         - _remainder(left)
         - _deviance(inner, high, centre)
         - _deviance(left, other, -centre)
-        - 0.5 * (_LOG_2PI + np.log(inner) + np.log1p(-inner / n) if n > 1 else 0.0)
+        - 0.5 * (math.log(2.0 * math.pi) + np.log(inner) + np.log1p(-inner / n) if n > 1 else 0.0)
     )
     none, all_of = n * _log(1 - p), n * _log(p)
     result = np.where(k == 0.0, none, np.where(k == n, all_of, middle))
@@ -97,7 +96,7 @@ def log_pmf_half(k: Floats, n: Floats) -> Floats:
         - _remainder(inner)
         - _remainder(left)
         - _both_deviances(np.minimum(np.abs(inner - 0.5 * n) / (0.5 * trials), 1.0), trials)
-        - 0.5 * (_LOG_2PI + np.log(inner) + np.log(left / trials))
+        - 0.5 * (math.log(2.0 * math.pi) + np.log(inner) + np.log(left / trials))
     )
     result = np.where((k == 0.0) | (k == n), -n * math.log(2.0), middle)
     return np.asarray(np.where((k < 0.0) | (k > n), -np.inf, result))

@@ -13,8 +13,6 @@ import math
 
 from dpacct.pld.stable import log_peak
 
-_ROOT_2, _LOG_ROOT_2_PI = math.sqrt(2.0), 0.5 * math.log(2.0 * math.pi)
-
 
 def mills_ratio(z: float) -> float:
     """Return (1 - Phi(z))/phi(z) to rounding, at z > -30.
@@ -32,7 +30,7 @@ def mills_ratio(z: float) -> float:
             ratio = 1.0 - k * inverse * ratio
         return ratio / z
     # e^{x^2} erfc(x), x^2 by halves of its digits, as rounding it is felt
-    x = z / _ROOT_2
+    x = z / math.sqrt(2.0)
     high = split * x - (split * x - x)
     square = math.exp(high * high) * math.exp((x - high) * (x + high))
     return math.sqrt(0.5 * math.pi) * square * math.erfc(x)
@@ -45,10 +43,10 @@ def log_phi(x: float) -> float:
     -804.608442014
     """
     if x >= 0.0:
-        return math.log1p(-0.5 * math.erfc(x / _ROOT_2))
+        return math.log1p(-0.5 * math.erfc(x / math.sqrt(2.0)))
     if x < -1e150:
         return -math.inf
-    return math.log(mills_ratio(-x)) - 0.5 * x * x - _LOG_ROOT_2_PI
+    return math.log(mills_ratio(-x)) - 0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
 
 
 def gaussian_log_delta(mu: float, epsilon: float) -> tuple[float, float]:
@@ -65,9 +63,9 @@ def gaussian_log_delta(mu: float, epsilon: float) -> tuple[float, float]:
     # deviations whose squares are still floats
     if not z < 1e150:
         return -math.inf, math.inf
-    log_density = -0.5 * z * z - _LOG_ROOT_2_PI
+    log_density = -0.5 * z * z - 0.5 * math.log(2.0 * math.pi)
     if z < 1.0:
-        first = 0.5 * math.erfc(z / _ROOT_2)
+        first = 0.5 * math.erfc(z / math.sqrt(2.0))
         share = math.exp(log_density) * mills_ratio(w) / first
         log_first = math.log(first)
     else:
@@ -89,7 +87,7 @@ def gaussian_slope(mu: float, epsilon: float) -> float:
     """
     w = epsilon / mu + 0.5 * mu
     log_value = gaussian_log_delta(mu, epsilon)[0]
-    log_tail = epsilon - 0.5 * w * w - _LOG_ROOT_2_PI + math.log(mills_ratio(w))
+    log_tail = epsilon - 0.5 * w * w - 0.5 * math.log(2.0 * math.pi) + math.log(mills_ratio(w))
     return -math.exp(log_tail - log_value)
 
 

@@ -36,7 +36,7 @@ LATTICE, LINE = "lattice", "contour"
 Evidence = Mapping[str, Any]
 Reading = tuple[Enclosure, Terms]
 """delta at one epsilon, and the terms that it was added up from where a certificate has them."""
-_NOTHING, _NONE = Fraction(0), arb(0)
+_NONE = arb(0)
 
 
 class NoClosedForm(Unsound):
@@ -88,12 +88,12 @@ def _proved(laws: Laws, evidence: Evidence) -> Callable[[arb], Reading]:
 
 
 def _at_most(value: arb) -> Enclosure:
-    return Enclosure(_NOTHING, Enclosure.of(value).upper)
+    return Enclosure(Fraction(0), Enclosure.of(value).upper)
 
 
 def _ceiling(laws: Laws, epsilon: arb) -> Enclosure:
     demand(bool(largest_loss(laws) <= epsilon), "losses above epsilon")
-    return Enclosure(_NOTHING, _NOTHING)
+    return Enclosure(Fraction(0), Fraction(0))
 
 
 def _closed(laws: Laws, epsilon: arb) -> arb:

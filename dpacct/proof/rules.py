@@ -265,7 +265,6 @@ def _panels(view: View, wanted: Wanted) -> BranchRule:
 # --- branches after any operators
 
 
-_SIDES = 1.0, -1.0  # where losses rise, where they fall
 _AROUND_ELLIPSE = np.exp(1j * np.linspace(0.0, math.pi, 17))
 
 
@@ -300,8 +299,9 @@ def _strips(branch: OperatedBranch, wanted: Wanted) -> BranchRule:
         low, high = float(places[seen[0]]) - 0.5 * width, float(places[seen[-1]]) + 0.5 * width
         # beyond the ends W must fall faster than theorem 20 lets all else rise
         steep = (1.0 + wanted.high) * float(branch.steepest.mid())
-        rise = [float(branch.drift.mid()) + 1.0 + (steep if side > 0.0 else 0.0) for side in _SIDES]
-        left, right = rise if branch.sign < 0.0 else rise[::-1]
+        # where losses rise, and where they fall
+        rising, falling = float(branch.drift.mid()) + 1.0 + steep, float(branch.drift.mid()) + 1.0
+        left, right = (rising, falling) if branch.sign < 0.0 else (falling, rising)
         centre = floats.linear / floats.square
         low, high = (
             min(low, centre - left / floats.square),
