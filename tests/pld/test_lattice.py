@@ -215,6 +215,18 @@ def test_a_sum_of_normal_losses_lies_between(rounds: int, step: float) -> None:
         assert float(np.exp(pair.log_q).sum()) + pair.lost == pytest.approx(1.0, abs=1e-13)
 
 
+@pytest.mark.parametrize("reach", [0.05, 1.0, 4.0])
+@pytest.mark.parametrize("way", [False, True])
+def test_what_lies_beyond_what_is_asked_for_is_charged(reach: float, way: bool) -> None:
+    """Losses are read within the reach alone, and the law above stays above everywhere."""
+    law = gaussian(0.5).sampled(0.3)
+    one = Cut(law.reversed() if way else law)
+    wide, narrow = (whole_pairs(((one, 8.0),), 0.01, far) for far in (40.0, reach))
+    for epsilon in np.linspace(-6.0, 9.0, 31).tolist():
+        assert profile(narrow[0], epsilon) >= profile(wide[1], epsilon) - 1e-14
+        assert profile(narrow[1], epsilon) <= profile(wide[0], epsilon) + 1e-14
+
+
 def test_a_sum_of_three_sampled_outcomes_lies_between() -> None:
     """Randomised response on a sample, off every node, by enumeration in 40 digits; and reversed."""
     with mpmath.workdps(40):

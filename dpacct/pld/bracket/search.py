@@ -154,7 +154,7 @@ class DirectionSearch:
             some = pieces.where(np.isfinite(pieces.low) & np.isfinite(pieces.high) & spread)
             inside = some.low < law.start
             if old.size < 3 or not inside.any():
-                result.append(_finer(old) if points else old)
+                result.append(old)
                 continue
             width = some.high - some.low
             place = np.searchsorted(old, 0.5 * (some.low + some.high), side="right") - 1
@@ -418,14 +418,6 @@ class DirectionSearch:
             except Overspent:
                 break
         return min(low, high), high, pair
-
-
-def _finer(edges: Floats) -> Floats:
-    """Four edges for each, where a law tells nothing of where they are needed."""
-    if not 3 <= edges.size <= _MOST // 4:
-        return edges
-    at = np.arange(4 * (edges.size - 1) + 1) / 4.0
-    return np.unique(np.interp(at, np.arange(edges.size), edges))
 
 
 def _same(goal: float, slope: float) -> float:
