@@ -441,7 +441,7 @@ def _pair(losses: Floats, masses: Floats, infinite: float) -> Pieces:
     return replace(points, infinite=infinite, lost=max(rest, 0.0))
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)  # up to 40 MB each
 def whole_pairs(
     parts: tuple[tuple[Source, float], ...], asked: float, reach: float
 ) -> tuple[Pieces, Pieces]:
