@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,6 @@ class Interval:
         if self.lower == self.upper:
             return 0.0
         return max(self.upper - self.value, self.value - self.lower) if self.resolved else math.inf
-
-    def moved(self, by: float) -> Interval:
-        """The interval shifted by a number."""
-        return replace(self, value=self.value + by, lower=self.lower + by, upper=self.upper + by)
 
     def larger(self, other: Interval) -> Interval:
         """The larger of two numbers; its ends are those of the maximum."""
