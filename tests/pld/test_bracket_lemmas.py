@@ -14,11 +14,12 @@ from dpacct.pld.bracket.line import (
     SmoothedContour,
     SumOfMeasures,
     by_moments,
+    decided_above,
+    decided_below,
     direct,
     direct_error,
     fast,
     nil_from,
-    undecided,
     window,
 )
 from dpacct.pld.loss import gaussian
@@ -335,17 +336,42 @@ def test_what_is_set_apart_is_enclosed(top: float, epsilon: float) -> None:
             period = window(total, c, epsilon, -30.0 + float(exact))
             end = SmoothedContour(total, c, 0.05 / c, period, sign).log_delta(epsilon)
             assert end >= exact if sign > 0 else end <= exact
-        total = SumOfMeasures([laws[0]], 0.0)
-        # e^eps Q[some loss set apart, and the sum at most epsilon], by all outcomes
-        missed = mp.mpf(0)
-        q = [
-            mp.mpf(m) * mp.exp(-mp.mpf(at))
-            for at, m in zip(losses.tolist(), masses.tolist(), strict=True)
-        ]
-        for index in np.ndindex(*([losses.size] * 4)):
-            at = [mp.mpf(losses[i]) for i in index]
-            if max(at) >= top and mp.fsum(at) <= epsilon:
-                missed += mp.fprod(q[i] for i in index)
-        assert mp.exp(mp.mpf(epsilon)) * missed <= float(
-            undecided(total, np.array([epsilon]))[0]
-        ) * (1 + mp.mpf(10) ** -12)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 12.0, 20.0, 21.9])
+def test_laws_set_apart_are_enclosed_one_by_one(epsilon: float) -> None:
+    """The second law's largest losses have hardly any P-mass, and yet e^eps Q above all that decides."""
+    rare, faint = 0.02 * math.exp(-22.0), 1e-9 * math.exp(-0.3)
+    masses = np.array([0.9, 0.08, 0.02]), np.array([0.5, 0.5 - 1e-9, 1e-9])
+    others = np.array([0.93, 0.07 - rare, rare]), np.array([0.495, 0.505 - faint, faint])
+    losses = [np.log(p / q) for p, q in zip(masses, others, strict=True)]
+    tops = 2.0, 0.2
+    ends = []
+    with mp.workdps(DIGITS):
+        exact = outcomes = mp.mpf(0)
+        for index in np.ndindex(3, 3, 3):
+            p = mp.fprod(mp.mpf(masses[k][i]) for k, i in zip((0, 1, 1), index, strict=True))
+            at = mp.fsum(mp.mpf(losses[k][i]) for k, i in zip((0, 1, 1), index, strict=True))
+            apart = any(losses[k][i] >= tops[k] for k, i in zip((0, 1, 1), index, strict=True))
+            part = p * max(mp.mpf(0), 1 - mp.exp(mp.mpf(epsilon) - at))
+            exact += part
+            outcomes += part if apart else 0
+        for law_of, decided, sign in (
+            (law_above, decided_above, 1),
+            (law_below, decided_below, -1),
+        ):
+            laws = [
+                law_of(Pieces.points(at, np.log(mass)), count, top)
+                for at, mass, count, top in zip(losses, masses, (1.0, 2.0), tops, strict=True)
+            ]
+            total = SumOfMeasures(laws, 0.0)
+            end = float(decided(total, np.array([epsilon]))[0])
+            c = min(total.saddle(epsilon), 40.0)
+            period = window(total, c, epsilon, -30.0 + float(mp.log(exact)))
+            whole = SmoothedContour(total, c, 0.02 / c, period, sign).log_delta(epsilon)
+            ends.append(whole)
+            if sign > 0:
+                assert end >= outcomes * (1 - mp.mpf(10) ** -12) and whole >= mp.log(exact)
+            else:
+                assert end <= outcomes * (1 + mp.mpf(10) ** -12) and whole <= mp.log(exact)
+    assert ends[0] - ends[1] < 1e-3 or epsilon == 0.5

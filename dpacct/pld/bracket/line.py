@@ -94,12 +94,8 @@ class SumOfMeasures:
     @cached_property
     def decisive(self) -> tuple[float, float, float, float]:
         """P and Q of the event that some loss is set apart (Q down, then up), and the sum of count P."""
-
-        def ever(of: int) -> float:
-            logs = (n.count * math.log1p(-min(n.top[of], 1.0 - UNIT)) for n in self.laws)
-            return -math.expm1(sum(logs))
-
-        return ever(0), ever(1), ever(2), sum(law.count * law.top[0] for law in self.laws)
+        p, q_down, q_up = _ever(self.laws)
+        return p, q_down, q_up, sum(law.count * law.top[0] for law in self.laws)
 
     @cached_property
     def under_q(self) -> tuple[list[Floats], Floats]:
@@ -123,6 +119,15 @@ class SumOfMeasures:
         """log of (1 - e^{eps - S})_+ <= e^{c (S - eps)} c^c/(1+c)^{1+c} in the mean, plus c eps."""
         weight = tilts * np.log(tilts) - (1.0 + tilts) * np.log1p(tilts)
         return np.asarray(self.log_moments(tilts) + weight)
+
+
+def _ever(laws: Sequence[Measure]) -> tuple[float, float, float]:
+    """P, and Q down and up, of the event that some loss of these is set apart."""
+    p, q_down, q_up = (
+        -math.expm1(sum(n.count * math.log1p(-min(n.top[of], 1.0 - UNIT)) for n in laws))
+        for of in range(3)
+    )
+    return p, q_down, q_up
 
 
 # -- transforms --------------------------------------------------------------------------------------
@@ -365,18 +370,14 @@ class SmoothedContour:
 
     def log_deltas(self, epsilons: Floats) -> Floats:
         """The same at each epsilon."""
-        p, q_down, q_up, often = self.total.decisive
         scale = self.log_m - self.c * epsilons
         value, noise = self._ends(epsilons)
-        power = np.exp(np.minimum(epsilons, 700.0))
-        decided = np.maximum(0.0, p - power * (q_down if self.sign > 0 else q_up))
         if self.sign > 0:
-            inner, beside = value + noise, np.full(epsilons.shape, self.total.dropped)
-            if often > 0.0:
-                beside = beside + np.minimum(p, decided + undecided(self.total, epsilons))
+            inner = value + noise
+            beside = self.total.dropped + decided_above(self.total, epsilons)
         else:
             inner = value - noise - self._aliases(epsilons)
-            beside = decided * self.total.finite
+            beside = decided_below(self.total, epsilons) * self.total.finite
         if not np.isfinite(inner).all():  # beyond floats nothing is known
             return np.full(epsilons.shape, 0.0 if self.sign > 0 else -math.inf)
         with np.errstate(divide="ignore"):
@@ -511,19 +512,37 @@ class OneStep:
         return max(slope, 1e-3), max(slope, 1e-3) * (max(slope, 1e-3) + 1.0)
 
 
-def undecided(total: SumOfMeasures, epsilons: Floats) -> Floats:
-    """e^eps Q[a loss set apart, and yet the sum at most epsilon], at most (docs/theory/bracket.md, Lemma 6).
+def decided_above(total: SumOfMeasures, epsilons: Floats) -> Floats:
+    """At most what outcomes with a loss that is set apart add to delta (docs/theory/bracket.md, Lemma 6).
 
-    For each law, Chernoff under Q for all the other steps; where no lower end is known nothing is.
+    Of any event A it is at most P(A), and at most P(A) - e^eps Q(A) + e^eps Q(A, S <= eps), the last by
+    Chernoff under Q for all the other steps; where no lower end is known nothing is. A is that any law has
+    such a loss, or of each law by itself, whichever is less.
     """
+    p, q_down, _, often = total.decisive
+    if not often > 0.0:
+        return np.zeros(epsilons.shape)
     every, whole = total.under_q
-    result = np.zeros(epsilons.shape)
-    for law, own in zip(total.laws, every, strict=True):
-        if law.top[2] > 0.0:
+    power, chances, alone = np.exp(np.minimum(epsilons, 700.0)), 0.0, 0.0
+    for law, own, (p_own, q_own, _) in zip(
+        total.laws, every, (_ever([law]) for law in total.laws), strict=True
+    ):
+        if law.top[0] > 0.0:
             best = (whole - own)[:, None] + np.multiply.outer(YS, epsilons - law.start)
             chance = np.exp(np.minimum(best.min(axis=0), 0.0)) + total.missed
-            result += law.count * law.top[2] * np.minimum(1.0, chance)
-    return np.asarray(np.exp(np.minimum(epsilons, 700.0)) * result)
+            chance = power * law.count * law.top[2] * np.minimum(1.0, chance)
+            chances = chances + chance
+            alone = alone + np.minimum(p_own, np.maximum(0.0, p_own - power * q_own) + chance)
+    together = np.minimum(p, np.maximum(0.0, p - power * q_down) + chances)
+    return np.asarray(np.minimum(together, alone))
+
+
+def decided_below(total: SumOfMeasures, epsilons: Floats) -> Floats:
+    """P(A) - e^eps Q(A) at least, of the event A that some law has a loss set apart, or that one law has."""
+    power = np.exp(np.minimum(epsilons, 700.0))
+    p, _, q_up, _ = total.decisive
+    ends = [(p, q_up), *((own[0], own[2]) for own in (_ever([law]) for law in total.laws))]
+    return np.asarray(np.maximum(0.0, np.max([p - power * q for p, q in ends], axis=0)))
 
 
 def window(total: SumOfMeasures, c: float, epsilon: float, goal: float) -> float:

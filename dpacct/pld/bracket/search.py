@@ -109,6 +109,8 @@ class DirectionSearch:
         nats = 25.0 + math.log(self.steps + 1.0) - log_delta
         self.first = [source.knots(_FIRST, -nats) for source, _ in self.kinds]
         self._cells = self._first_cells = [self._cut(k, x) for k, x in enumerate(self.first)]
+        # what lies above the first knots is set apart, also where finer cells are single atoms
+        self._ends = [first_top(above) for above, _ in self._cells]
         tops = [math.inf] * len(self.kinds)
         self.coarse = SumOfMeasures(self._laws(self._cells, tops, above=True), self.square)
         self.edges = list(self.first)
@@ -135,9 +137,9 @@ class DirectionSearch:
         self, cells: Sequence[tuple[Pieces, Pieces]], tops: Sequence[float], *, above: bool
     ) -> list[Measure]:
         result = []
-        for (_, count), pair, top in zip(self.kinds, cells, tops, strict=True):
+        for (_, count), pair, top, end in zip(self.kinds, cells, tops, self._ends, strict=True):
             pieces = pair[0] if above else pair[1]
-            own = min(top, first_top(pieces))
+            own = min(top, end, first_top(pieces))
             result.append((law_above if above else law_below)(pieces, count, own))
         return result
 
