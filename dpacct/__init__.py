@@ -51,6 +51,11 @@ if TYPE_CHECKING:
     from dpacct.mechanisms.randomized_response import LocalRandomizer as LocalRandomizer
     from dpacct.mechanisms.randomized_response import RandomizedResponse as RandomizedResponse
     from dpacct.mechanisms.staircase import Staircase as Staircase
+    from dpacct.mechanisms.strategies import BLT as BLT
+    from dpacct.mechanisms.strategies import Banded as Banded
+    from dpacct.mechanisms.strategies import Matrix as Matrix
+    from dpacct.mechanisms.strategies import Strategy as Strategy
+    from dpacct.mechanisms.strategies import Tree as Tree
     from dpacct.plan.adaptive import Filter as Filter
     from dpacct.plan.certified import Certificate as Certificate
     from dpacct.plan.certified import certificate as certificate
@@ -101,6 +106,7 @@ _HOMES = {
     "mechanisms.opaque": "ApproxDP PureDP ZCDP",
     "mechanisms.randomized_response": "LocalRandomizer RandomizedResponse",
     "mechanisms.staircase": "Staircase",
+    "mechanisms.strategies": "BLT Banded Matrix Strategy Tree",
     "plan.adaptive": "Filter",
     "plan.certified": "Certificate certificate",
     "plan.group": "Group",

@@ -210,7 +210,8 @@ class Record:
 
     def written(self) -> dict[str, Any]:
         """Return the settings as exact text."""
-        return {name: text(value) for name, value in self.settings.items()}
+        settings = self.settings.items()
+        return {name: v if isinstance(v, str) else text(v) for name, v in settings}
 
     def _values(self) -> tuple[Any, ...]:
         return tuple([self.__dict__[each.attribute] for each in self.parameters.values()])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dpacct.pld.pair import Pair, Stated
 
 
-class _Normal(Mechanism):
+class Normal(Mechanism):
     """Normal noise whose precision (1/sigma^2) is a + b * clip_factor^2, a and b exact."""
 
     @abstractmethod
@@ -69,7 +69,9 @@ class _Normal(Mechanism):
 
         Its precision is the sum of theirs.
         """
-        normals = [(leaf, count) for leaf, count in releases if isinstance(leaf, _Normal)]
+        normals = [
+            (leaf, count) for leaf, count in releases if isinstance(leaf, Normal) and leaf.amplified
+        ]
         if len(normals) < len(releases):
             return None
         per_sensitivity = sum((n * leaf.precision()[0] for leaf, n in normals), Fraction(0))
@@ -82,7 +84,7 @@ class _Normal(Mechanism):
         return GaussianStatistic(per_sensitivity=short(per_sensitivity), per_clip=short(per_clip))
 
 
-class Gaussian(_Normal, kind="gaussian"):
+class Gaussian(Normal, kind="gaussian"):
     """The Gaussian mechanism, in exactly one of two forms.
 
     `sigma` = standard deviation / sensitivity: the sensitivity under whatever adjacency is asked.
@@ -173,7 +175,7 @@ class Gaussian(_Normal, kind="gaussian"):
 _PRECISION = Real(0, math.inf, "left", typical=(1e-4, 1e4), as_float=False)
 
 
-class GaussianStatistic(_Normal, kind="gaussian-statistic"):
+class GaussianStatistic(Normal, kind="gaussian-statistic"):
     """The sufficient statistic of several Gaussian releases on one sample; made by plans, not by users.
 
     1/sigma^2 = per_sensitivity + per_clip * clip_factor^2: it keeps sigma^2 exact where sigma is

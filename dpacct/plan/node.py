@@ -465,6 +465,7 @@ class Leaf(Node):
     """A single release: the unit of accounting."""
 
     has_pairs: ClassVar[bool] = True  # False where only a Renyi curve is known
+    amplified: ClassVar[bool] = True  # False where a sample before it would be misread
     loose: ClassVar[bool] = False  # whether its Renyi curve may say more than its dominating pair
     counts_units: bool = False  # whether its pair takes the number of units as fixed
 

@@ -15,6 +15,7 @@ import numpy as np
 import dpacct
 from dpacct.declare.domain import Domain, Integer, Real, Word
 from dpacct.declare.record import Record
+from dpacct.mechanisms.mixture import Numbers
 from tests.drawing import draw
 
 NOT_NUMBERS: tuple[Any, ...] = (
@@ -32,7 +33,7 @@ RANGES = {
     "(0, 1)": "delta rate",
     "(0, 1]": "client_rate rate sample_rate",
     "(0, 500]": "eps0",
-    "(0, inf)": "b clip epochs epsilon noise noise_multiplier rho sigma",
+    "(0, inf)": "b clip epochs epsilon noise noise_multiplier realised rho sigma squared_sensitivity",
     "[-1000000000, 1000000000]": "threshold",
     "[0, 1)": "delta",
     "[0, 1000000000000]": "smoothing",
@@ -46,6 +47,7 @@ RANGES = {
     "whole, [0, inf)": "missing",
     "whole, [1, 64]": "size",
     "whole, [1, 1000000000000000]": "steps",
+    "whole, [1, 50000]": "steps",
     "whole, [1, 1000000000000]": "batch_size clients records rounds",
     "whole, [1, 1000000000]": "clients coordinates local_steps max_batch rounds",
     "whole, [2, 1000000000000]": "dataset_size",
@@ -86,7 +88,7 @@ def good_value(domain: Domain[Any]) -> Any:
         return domain.choices[0]
     if isinstance(domain, Real | Integer):
         return draw(domain, Random(0))
-    return "a"
+    return [1] if isinstance(domain, Numbers) else "a"
 
 
 def records() -> list[type[Record]]:

@@ -137,7 +137,13 @@ class Sampler(Record, ABC):
 
 
 def needs_pair(leaf: Leaf) -> None:
-    """Raise `Unsupported` for a leaf of which only moments are known: they give no bound for a sample."""
+    """Raise `Unsupported` for a leaf of which only moments are known: they give no bound for a sample.
+
+    Also for noise that is correlated over steps: each step would have a sample of its own.
+    """
+    if not leaf.amplified:
+        message = f"a release of kind {leaf.kind!r} is not sampled: amplification of its steps is not covered"
+        raise Unsupported(message, argument="plan")
     if not leaf.has_pairs:
         message = f"{leaf!r} cannot be amplified by sampling: it has no dominating pair"
         raise Unsupported(message, argument="plan")
