@@ -115,6 +115,15 @@ def log_profile(plan: Composition, epsilons: Floats, faint: float = -600.0) -> F
     # brackets are read where nothing cheaper shows that the other direction leads
     for way, values in zip(ways, readings, strict=True):
         rough = np.isnan(values)
+        # below 1e-20, where nothing is promised, Chernoff's bound is all that is said
+        last = bisect_left(
+            range(rising.size), True, key=lambda k: way.chernoff(float(rising[k])) < -46.0
+        )
+        if last < rising.size:
+            best[last:] = np.fmax(
+                best[last:], np.where(rough[last:], way.chernoff(float(rising[last])), -math.inf)
+            )
+            rough[last:] = False
         for k in np.flatnonzero(rough & (best > -math.inf)).tolist() if len(ways) > 1 else ():
             rough[k] = way.chernoff(float(rising[k])) > best[k]
         if rough.any():
@@ -167,6 +176,7 @@ def curve_of(plan: Composition, alpha: Floats) -> Floats:
         finite_mass=math.exp(min(direction.log_kept for direction in plan.upper)),
         scale=max(direction.scale for direction in plan.upper),
         kinked=all(direction.kinked for direction in plan.upper),
+        rough=plan.seldom_touched,
         largest=[direction.largest for direction in plan.upper],
     )
 
@@ -217,17 +227,19 @@ def curve(
     finite_mass: float = 1.0,
     scale: float = 1.0,
     kinked: bool = False,
+    rough: bool = False,
     largest: Sequence[float] = (),
 ) -> Floats:
     """Lower bound of f at each alpha: a look at the epsilons that can matter, then each best one.
 
     `finite_mass` is that of the losses below infinity, `scale` about their standard deviation;
-    `kinked` says that the losses are points. From the `largest` losses on delta is 0; where they have
+    `kinked`: the losses are points; `rough`: brackets read the profile. From the `largest` losses on delta
+    is 0; where they have
     mass of their own, as Laplace noise's, the best line of every small alpha touches there.
     """
     corners = np.array([loss for loss in largest if 0.0 < loss < 700.0])
     few = alpha if alpha.size <= MANY else _representatives(alpha)
-    rounds = 18 if kinked else 10 if few is alpha else 6
+    rounds = 18 if kinked else 4 if rough else 10 if few is alpha else 6
     epsilons, log_delta = _refined(log_profile, few, corners, scale, rounds)
     if few is not alpha and not kinked:
         # between two representatives the best epsilon lies between theirs
