@@ -318,7 +318,8 @@ class Branch:
             low, high = self.at(far)[0].tolist()
             inside = edges[(edges > low) & (edges < high)]
             ends = np.concatenate(([low], inside, [high]))
-            x = np.concatenate((far[:1], self.where(inside), far[1:]))
+            # an edge a rounding away from an end has its place beyond it, or at infinity
+            x = np.concatenate((far[:1], np.clip(self.where(inside), *self.extent), far[1:]))
         reach = np.maximum(np.abs(x[1:]), np.abs(x[:-1]))
         # how much the logs of either density change per x at most
         turns = self.square * reach + abs(self.linear) + self.steep

@@ -317,3 +317,14 @@ def test_rates_of_a_chain_stay_exact() -> None:
     law = gaussian(1.0).sampled(Fraction(1, 3))
     assert law.branches[0].chain[0].rate == Fraction(1, 3)  # type: ignore[attr-defined]
     assert isinstance(law.branches[0], Branch)
+
+
+@pytest.mark.parametrize("rate", [0.5772, 0.001, 1e-9])
+def test_an_edge_a_rounding_from_an_end_makes_a_cell_of_no_width(rate: float) -> None:
+    """log(1 - q + q e^l) is as good as log(1 - q) far out, and its place beyond all floats."""
+    (branch,) = gaussian(1.5).sampled(rate).branches
+    low, high = np.sort(branch.at(np.array(branch.extent))[0])
+    edges = np.array([np.nextafter(low, high), np.nextafter(low, high) + 1e-16, 0.5 * high])
+    _, x, log_p, loss = branch.cells(edges)
+    assert np.isfinite(x).all() and np.isfinite(loss).all()
+    assert np.exp(log_p).sum() == pytest.approx(branch.mass(), rel=1e-12)
