@@ -91,23 +91,31 @@ class CorrelatedGaussian(Normal, kind="correlated-gaussian"):
     words: Parameter[str] = Parameter(Text(), "the strategy, and when a unit takes part")
     references = ("choquette2023multi", "denisov2022improved", "kairouz2021practical")
 
+    def _complaint(self) -> DpacctError | None:
+        most, got = float(self.squared_sensitivity), float(self.realised)
+        message = f"realised must be at most the squared sensitivity {most}, got {got}"
+        wrong = self.realised > self.squared_sensitivity
+        return InvalidArgument(message, argument="realised") if wrong else None
+
     def precision(self) -> tuple[Fraction, Fraction]:
         """The noise is given per clip."""
         return Fraction(0), self.squared_sensitivity / self.noise_multiplier**2
 
     def stated(self, adjacency: Adjacency) -> Stated:
-        """One Gaussian release, and what is realised where the sensitivity is an upper end."""
-        from dpacct.pld.loss import normal
-        from dpacct.pld.pair import Stated
-
-        above = super().stated(adjacency)
-        share = self.realised / self.squared_sensitivity
-        below = Stated(normal, (share / self.sigma_squared(adjacency),))
-        return above if share == 1 else replace(above, below=below)
+        """One Gaussian release; raises `Unsupported` where its sensitivity is only bounded."""
+        if self.realised < self.squared_sensitivity:
+            message = (
+                "method 'certified' has no proof where a strategy's sensitivity is only bounded"
+            )
+            raise Unsupported(message, argument="method")
+        return super().stated(adjacency)
 
     def pair(self, adjacency: Adjacency) -> Pair:
-        """The same, in floats."""
-        return self.stated(adjacency).pair()
+        """One Gaussian release; below, with the sensitivity that some units attain."""
+        above = super().pair(adjacency)
+        if self.realised == self.squared_sensitivity:
+            return above
+        return replace(above, below=self.but(squared_sensitivity=self.realised).pair(adjacency).at)
 
     def assumptions(self, adjacency: Adjacency) -> tuple[Assumption, ...]:
         """The steps in which a unit takes part, which the accountant cannot see."""
