@@ -103,7 +103,7 @@ def test_noise_of_epochs_is_that_of_a_data_loader() -> None:
         (
             {"sampling": "shuffle"},
             "sampling",
-            "sampling must be one of poisson, uniform, balls-in-bins, records-per-user, truncated-poisson or none",
+            "sampling must be one of poisson, uniform, balls-in-bins, records-per-user, truncated",
         ),
         ({"sampling": "records-per-user"}, "records_per_user", "needs records_per_user"),
         ({"records_per_user": 3}, "sampling", "belongs to sampling records-per-user"),

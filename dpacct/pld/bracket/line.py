@@ -483,6 +483,8 @@ class OneStep:
         body = float(terms.sum()) * (1.0 + self.sign * 1e-14)
         p, q_down, q_up, often = self.total.decisive
         power = math.exp(min(epsilon, 700.0))
+        if epsilon > 700.0:  # beyond which only P is known in floats
+            q_down, q_up = 0.0, math.inf
         if self._known is not None:
             known = float(self._known(np.array([epsilon]))[0])
             body = max(body, known * (1.0 + self.sign * 1e-12))
@@ -513,36 +515,38 @@ class OneStep:
 
 
 def decided_above(total: SumOfMeasures, epsilons: Floats) -> Floats:
-    """At most what outcomes with a loss that is set apart add to delta (docs/theory/bracket.md, Lemma 6).
+    """Bound from above what outcomes with a loss set apart add to delta (docs/theory/bracket.md, Lemma 6).
 
     Of any event A it is at most P(A), and at most P(A) - e^eps Q(A) + e^eps Q(A, S <= eps), the last by
     Chernoff under Q for all the other steps; where no lower end is known nothing is. A is that any law has
-    such a loss, or of each law by itself, whichever is less.
+    such a loss, or of each law by itself, whichever is less. Beyond e^700 only P(A) is known in floats.
     """
     p, q_down, _, often = total.decisive
     if not often > 0.0:
         return np.zeros(epsilons.shape)
     every, whole = total.under_q
-    power, chances, alone = np.exp(np.minimum(epsilons, 700.0)), 0.0, 0.0
-    for law, own, (p_own, q_own, _) in zip(
-        total.laws, every, (_ever([law]) for law in total.laws), strict=True
-    ):
-        if law.top[0] > 0.0:
-            best = (whole - own)[:, None] + np.multiply.outer(YS, epsilons - law.start)
-            chance = np.exp(np.minimum(best.min(axis=0), 0.0)) + total.missed
-            chance = power * law.count * law.top[2] * np.minimum(1.0, chance)
-            chances = chances + chance
-            alone = alone + np.minimum(p_own, np.maximum(0.0, p_own - power * q_own) + chance)
-    together = np.minimum(p, np.maximum(0.0, p - power * q_down) + chances)
-    return np.asarray(np.minimum(together, alone))
+    power = np.exp(np.minimum(epsilons, 700.0))
+    chances, alone = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
+    with np.errstate(over="ignore"):
+        for law, own in zip(total.laws, every, strict=True):
+            if law.top[0] > 0.0:
+                best = (whole - own)[:, None] + np.multiply.outer(YS, epsilons - law.start)
+                chance = np.exp(np.minimum(best.min(axis=0), 0.0)) + total.missed
+                chance = power * (law.count * law.top[2] * np.minimum(1.0, chance))
+                chances += chance
+                p_own, q_own, _ = _ever([law])
+                alone += np.minimum(p_own, np.maximum(0.0, p_own - power * q_own) + chance)
+        together = np.minimum(p, np.maximum(0.0, p - power * q_down) + chances)
+    return np.where(epsilons > 700.0, p, np.minimum(together, alone))
 
 
 def decided_below(total: SumOfMeasures, epsilons: Floats) -> Floats:
-    """P(A) - e^eps Q(A) at least, of the event A that some law has a loss set apart, or that one law has."""
+    """Bound it from below by P(A) - e^eps Q(A), A that some law has a loss set apart, or that one law has."""
     power = np.exp(np.minimum(epsilons, 700.0))
     p, _, q_up, _ = total.decisive
     ends = [(p, q_up), *((own[0], own[2]) for own in (_ever([law]) for law in total.laws))]
-    return np.asarray(np.maximum(0.0, np.max([p - power * q for p, q in ends], axis=0)))
+    best = np.max([p - power * q for p, q in ends], axis=0)
+    return np.where(epsilons > 700.0, 0.0, np.maximum(0.0, best))
 
 
 def window(total: SumOfMeasures, c: float, epsilon: float, goal: float) -> float:
