@@ -237,12 +237,14 @@ class Tree(Strategy):
             most = -(-(1 << h) // pattern.apart)  # participations that a node holds
             full, rest = divmod(pattern.times, most)
             upper += most**2 * min(full, self.steps >> h) + rest**2 * (full < self.steps >> h)
-        for chosen in pattern.regular(self.steps):
+        regular = [*pattern.regular(self.steps)]
+        exact = pattern.exactly and len(regular) * pattern.times <= 2 * 10**7
+        for chosen in (
+            regular if exact else regular[:1]
+        ):  # the first is among those that are allowed
             counts = [np.bincount(places[chosen] >> h)[: self.steps >> h] for h in heights]
             best = max(best, sum(int(count @ count) for count in counts))
-            if not pattern.exactly:  # one of the patterns that are allowed
-                break
-        return best, best if pattern.exactly else upper
+        return best, best if exact else upper
 
     def _variances(self) -> Floats:
         """1/(2 - 2^-h) of each node of height h on the way, as 1/v = 1 + 1/(2 v') for children of v'."""
