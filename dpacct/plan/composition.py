@@ -210,7 +210,7 @@ class Direction:
     @property
     def kinked(self) -> bool:
         """Return whether all losses are atoms, so that delta has kinks."""
-        return bool(self.parts) and not any(law.branches for law, _ in self.parts)
+        return bool(self.parts) and not any(law.branches or law.round for law, _ in self.parts)
 
     @cached_property
     def ceiling(self) -> float:

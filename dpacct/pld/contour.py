@@ -69,7 +69,7 @@ def merged(parts: Iterable[Part]) -> list[Part]:
 def _single(parts: list[Part]) -> Summand | None:
     """The law, if the composition is one step without closed-form moments; else None."""
     law, count = parts[0]
-    alone = len(parts) == 1 and count == 1 and law.stacked is None
+    alone = len(parts) == 1 and count == 1 and law.stacked is None and law.round is None
     return law if alone and law.gaussian is None else None
 
 
@@ -185,6 +185,10 @@ def vertical(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | 
         for moments, n in saddle.moments:
             logs += n * moments.even(c, step, count)
         integrand = np.exp(logs)
+        if (
+            saddle.log_idle > -math.inf
+        ):  # the atom at loss 0 of rounds: a constant under e^{-z mean}
+            integrand -= math.exp(saddle.log_idle - total.log_moment) * np.exp(-total.mean * z)
         # 1/(s (s+1)) relative to its value at c
         integrand /= (1.0 + z / c) * (1.0 + z / (1.0 + c))
         # |M| falls, and 1/|s (s+1)| as t^-2: int_t^inf of both is at most t times the last value
@@ -203,7 +207,7 @@ def vertical(saddle: Saddle, total: Totals[float], eps: float) -> ContourLine | 
 
 def _atoms_remain(saddle: Saddle, c: float) -> bool:
     """Return whether sums of atoms alone, whose part of |M| never falls, are a part of M(c) that matters."""
-    if not all(law.losses.size for law, _ in saddle.parts):
+    if saddle.log_idle > -math.inf or not all(law.losses.size for law, _ in saddle.parts):
         return False
     shares = zip(saddle.parts, saddle.moments, strict=True)
     # log of the share of M(c) that sums of atoms alone may be
@@ -257,6 +261,8 @@ def _recurrence(
         level: Floats = np.zeros(t.size)
         for moments, n in saddle.moments:
             level += n * moments.turned(c, t).real
+        if saddle.log_idle > -math.inf:
+            level = saddle.log_beside_idle(c, t)
         # a parabola through three places tops them where log |M| has its peak between two
         middle = level[1:-1]
         bend = np.minimum(level[:-2] - 2.0 * middle + level[2:], -1e-300)

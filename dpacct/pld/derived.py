@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from . import stable
+from .bracket.nested import Nested
+from .coin import Round, round_of
 from .pieces import Cut, Pieces, Source
 from .stable import Floats
 
@@ -242,6 +245,11 @@ class Thinned(Derived):
     """A source that runs with this probability, by a coin shared by both neighbours, else has no loss."""
 
     rate: float
+
+    @cached_property
+    def distribution(self) -> Round | None:
+        """The law of the round, if contours may carry its inner plan; else None."""
+        return round_of(self.base.parts, self.rate) if isinstance(self.base, Nested) else None
 
     @property
     def least(self) -> float:

@@ -534,6 +534,11 @@ class LossDistribution:
         return None
 
     @property
+    def round(self) -> None:
+        """None: a single release is no round of a coin."""
+        return None
+
+    @property
     def stacked(self) -> None:
         """None: a single release is no stack."""
         return None

@@ -31,6 +31,7 @@ from .stable import (
 )
 
 if TYPE_CHECKING:
+    from .coin import Round
     from .loss import LossDistribution
     from .stack import Stack
 
@@ -46,8 +47,8 @@ class Cumulants(NamedTuple):
     third: float = 0.0
 
 
-Summand: TypeAlias = "LossDistribution | Stack"
-"""A law of a composition: of a release, or of many small laws at once."""
+Summand: TypeAlias = "LossDistribution | Round | Stack"
+"""A law of a composition: of a release, of a coin's round, or of many small laws at once."""
 Part: TypeAlias = "tuple[Summand, float]"
 Parts: TypeAlias = "Sequence[Part]"
 
@@ -81,6 +82,10 @@ class Moments(ABC):
         Losses that stay near two values a distance g apart have about g, and |M| recurs at 2 pi/g.
         """
         return 0.0
+
+    def beside_idle(self, c: float, t: Floats) -> Floats:
+        """Return how far M is from its atom at loss 0 (`coin.RoundMoments`); other laws raise `TooFine`."""
+        raise TooFine
 
 
 # -- M of a law that is summed by a rule -------------------------------------------------------------
@@ -468,5 +473,9 @@ def prepare(law: Summand, low: float, high: float) -> Moments:
     """
     if law.stacked is not None:
         return law.stacked.prepare()
+    if law.round is not None:
+        from .coin import RoundMoments  # a law of laws: late
+
+        return RoundMoments(law.round, low, high)
     mu = law.gaussian
     return NormalMoments(mu) if mu is not None else SummedMoments(law, low, high)

@@ -119,6 +119,20 @@ class Saddle:
                 if reach < 4.0:
                     raise
 
+    @cached_property
+    def log_idle(self) -> float:
+        """log of the mass of the atom at loss 0, where there are but rounds of coins; else -inf."""
+        if any(law.round is None for law, _ in self.parts):
+            return -math.inf
+        return sum(n * float(law.log_q[0]) for law, n in self.parts)
+
+    def log_beside_idle(self, c: float, t: Floats) -> Floats:
+        """About log |M(c + it) - A|/M(c), of rounds whose atom at loss 0 is A."""
+        excess = np.asarray(sum(n * moments.beside_idle(c, t) for moments, n in self.moments))
+        log_moment = sum(n * moments.cumulants(c).log_moment for moments, n in self.moments)
+        grown = np.where(excess < 30.0, np.log(np.expm1(np.minimum(excess, 30.0)) + 1e-300), excess)
+        return np.asarray(self.log_idle - log_moment + grown)
+
     def at(self, c: float, frequency: float = 0.0) -> Totals[float]:
         """The sums at one tilt, to rounding."""
         if c > self.high:
@@ -309,6 +323,8 @@ def reach(saddle: Saddle, about: Totals[float], step: float) -> int:
         if beside and law.losses.size:
             decay = np.maximum(decay, atomic_share(law, moments, c))
         decayed += n * decay
+    if saddle.log_idle > -math.inf:
+        decayed = saddle.log_beside_idle(c, t)
     level += decayed
     fall = np.maximum(-level, 1e-9)
     left = 0.1 * math.pi * TOLERANCE / c

@@ -54,6 +54,7 @@ class Stack:
     lost: float = 0.0
     before: float = 0.0
     gaussian: float | None = None
+    round: None = None
 
     @classmethod
     def of(cls, laws: Sequence[tuple[Floats, Floats, float]], count: Floats) -> Stack:
