@@ -149,7 +149,7 @@ def _randomized_response(event: Any, means: EventMeaning) -> Translated:
     if share == 0:
         return OPEN
     if means.adjacency is Adjacency.ZERO_OUT:  # the special record's answer is uniform
-        true, guess = 1.0 - share * (1.0 - 1.0 / buckets), 1.0 / buckets
+        true, guess = min(1.0, _up(1.0 - share * (1.0 - 1.0 / buckets))), 1.0 / buckets
         return Translated(Custom(tables=([true, 1.0 - true], [guess, 1.0 - guess])))
     eps0 = math.log1p((1.0 - share) * buckets / share)
     return Translated(RandomizedResponse(eps0=_up(eps0), k=buckets))
@@ -162,7 +162,7 @@ def _discrete_gaussian(event: Any, means: EventMeaning) -> Translated:
         return NOTHING
     if event.sigma == 0:
         return OPEN
-    sensitivity = f"{event.sensitivity:g}"  # a whole number, refused otherwise
+    sensitivity = repr(float(event.sensitivity)).removesuffix(".0")  # refused unless whole
     return Translated(DiscreteGaussian(scale=event.sigma, sensitivity=sensitivity))
 
 

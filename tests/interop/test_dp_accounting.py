@@ -352,6 +352,8 @@ def test_events_of_the_next_release() -> None:
     nothing, open_ = EpsilonDeltaDpEvent(0, 0), EpsilonDeltaDpEvent(math.inf, 0)
     assert DpacctAccountant().compose(nothing).get_epsilon(1e-5) == 0.0
     assert DpacctAccountant().compose(open_).get_epsilon(1e-5) == math.inf
+    with pytest.raises(dp.InvalidArgument, match="sensitivity must be a whole number"):
+        from_dp_event(DiscreteGaussianDpEvent(3.0, 1000.0001, 1))  # never rounded down
     with pytest.raises(dp.Unsupported, match="one dimension only"):
         from_dp_event(DiscreteGaussianDpEvent(3.0))
 

@@ -112,6 +112,17 @@ def test_it_is_saved_and_calibrated() -> None:
     assert 1.999 < float(run(float(noise)).epsilon(1e-6)) <= 2
 
 
+def test_who_knows_the_batch_sees_an_exchange() -> None:
+    """A report's "what if the sample is known": no less than what is accounted where it is secret."""
+    noise = dp.Gaussian(noise_multiplier=1, clip=1)
+    run = dp.TruncatedPoisson("0.9", max_batch=2, dataset_size=4)(noise) * 3
+    known = run.unsampled().epsilon(1e-6)
+    assert float(known) == pytest.approx(
+        float((dp.Gaussian(sigma="0.5") * 3).epsilon(1e-6)), rel=1e-9
+    )
+    assert float(known) >= float(run.epsilon(1e-6))
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [

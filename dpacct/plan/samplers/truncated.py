@@ -72,8 +72,8 @@ class TruncatedPoisson(Sampler, kind="truncated-poisson"):
         raise Unsupported(message, argument="plan")
 
     def everyone(self, node: Node) -> Node:
-        """The plan on all units: a sample of them only leaves some out."""
-        return node
+        """The noise at twice the distance: who knows a full batch sees one record in another's place."""
+        return node.weighted(2)
 
     def pairs(self, base: Pair, adjacency: Adjacency) -> Pairs:
         """A Poisson sample of the unit, or of twice its distance where the batch is full."""

@@ -98,6 +98,11 @@ class SumOfMeasures:
         return p, q_down, q_up, sum(law.count * law.top[0] for law in self.laws)
 
     @cached_property
+    def each_decisive(self) -> list[tuple[int, float, float, float]]:
+        """The same of each law with losses that are set apart, after its place."""
+        return [(k, *_ever([law])) for k, law in enumerate(self.laws) if law.top[0] > 0.0]
+
+    @cached_property
     def under_q(self) -> tuple[list[Floats], Floats]:
         """log E_Q[e^{-yL}] at the powers YS, of each law and of the sum."""
         every = [law.log_under_q(YS) for law in self.laws]
@@ -528,14 +533,13 @@ def decided_above(total: SumOfMeasures, epsilons: Floats) -> Floats:
     power = np.exp(np.minimum(epsilons, 700.0))
     chances, alone = np.zeros(epsilons.shape), np.zeros(epsilons.shape)
     with np.errstate(over="ignore"):
-        for law, own in zip(total.laws, every, strict=True):
-            if law.top[0] > 0.0:
-                best = (whole - own)[:, None] + np.multiply.outer(YS, epsilons - law.start)
-                chance = np.exp(np.minimum(best.min(axis=0), 0.0)) + total.missed
-                chance = power * (law.count * law.top[2] * np.minimum(1.0, chance))
-                chances += chance
-                p_own, q_own, _ = _ever([law])
-                alone += np.minimum(p_own, np.maximum(0.0, p_own - power * q_own) + chance)
+        for k, p_own, q_own, _ in total.each_decisive:
+            law = total.laws[k]
+            best = (whole - every[k])[:, None] + np.multiply.outer(YS, epsilons - law.start)
+            chance = np.exp(np.minimum(best.min(axis=0), 0.0)) + total.missed
+            chance = power * (law.count * law.top[2] * np.minimum(1.0, chance))
+            chances += chance
+            alone += np.minimum(p_own, np.maximum(0.0, p_own - power * q_own) + chance)
         together = np.minimum(p, np.maximum(0.0, p - power * q_down) + chances)
     return np.where(epsilons > 700.0, p, np.minimum(together, alone))
 
@@ -544,7 +548,7 @@ def decided_below(total: SumOfMeasures, epsilons: Floats) -> Floats:
     """Bound it from below by P(A) - e^eps Q(A), A that some law has a loss set apart, or that one law has."""
     power = np.exp(np.minimum(epsilons, 700.0))
     p, _, q_up, _ = total.decisive
-    ends = [(p, q_up), *((own[0], own[2]) for own in (_ever([law]) for law in total.laws))]
+    ends = [(p, q_up), *((p_own, q_own) for _, p_own, _, q_own in total.each_decisive)]
     best = np.max([p - power * q for p, q in ends], axis=0)
     return np.where(epsilons > 700.0, 0.0, np.maximum(0.0, best))
 
