@@ -216,12 +216,12 @@ class BoundaryQuestion(Question):
         self, plan: Callable[..., Node], adjacency: Adjacency | None, method: str
     ) -> Answer:
         """Search by one method."""
-        from dpacct.answer.calibration import published, pure_boundary, search
+        from dpacct.answer.calibration import published, search
         from dpacct.plan.routes import PUBLISHED, QUICK, named
 
-        if not self.delta:
-            return pure_boundary(self, plan, adjacency, "auto" if method == QUICK else method)
-        if method in PUBLISHED:
+        if not self.delta and method in (QUICK, "auto"):
+            method = "exact"
+        if method in PUBLISHED and self.delta:
             return published(self, plan, method)
         if method != QUICK:
             named(method)  # the search takes a refusal for the end of what is defined

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -61,42 +60,6 @@ def calibrate(
         return ask(question, making_plans(build), method=method, effort=effort, adjacency=adjacency)
 
 
-def pure_boundary(
-    question: BoundaryQuestion,
-    build: Callable[..., Node],
-    adjacency: Adjacency | None,
-    method: str,
-) -> Answer:
-    """The boundary value at delta 0, by the sum of the largest losses."""
-    from dpacct.plan.search import boundary_at_delta_0
-
-    started, name = time.perf_counter(), question.quantity
-    low, high = limits(question)
-
-    def at(x: float) -> Answer:
-        return build(x).epsilon(0, method=method, adjacency=adjacency)
-
-    safe, unsafe = boundary_at_delta_0(at, float(question.epsilon), low, high, question.whole)
-    if safe is None:
-        message = (
-            f"no {name} from {low:g} to {high:g} meets epsilon {short(question.epsilon)} at delta 0"
-        )
-        raise Unreachable(message, argument=name)
-    witness = at(safe)
-    upward = safe >= unsafe if unsafe is not None else safe < high
-    end: Literal["upper", "lower"] = "upper" if upward else "lower"
-    return replace(
-        witness,
-        quantity=name,
-        value=safe,
-        lower=None if upward else safe,
-        upper=safe if upward else None,
-        side=Side.UPPER if upward else Side.LOWER,
-        seconds=time.perf_counter() - started,
-        safe_end=end,
-    )
-
-
 @strict
 def search(
     question: BoundaryQuestion,
@@ -108,7 +71,7 @@ def search(
     from dpacct.plan.search import Search
 
     started, name = time.perf_counter(), question.quantity
-    target = float(question.epsilon), ln(question.delta)
+    target = float(question.epsilon), ln(question.delta) if question.delta else -math.inf
     low, high = limits(question)
     trials = Search(build, *target, method, adjacency, low, high, question.whole)
     safe, unsafe, missed = trials.boundary()

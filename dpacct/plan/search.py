@@ -199,6 +199,10 @@ class Search:
 
     def _asked(self, x: float) -> tuple[float, Answer]:
         node = self.build(x)
+        if self.log_delta == -math.inf:  # delta 0: the sum of the largest losses
+            answer = node.epsilon(0, method=self.method, adjacency=self.adjacency)
+            least = max(float(answer), 1e-300)
+            return math.log(least / self.epsilon) if self.epsilon else float(answer), answer
         with towards(self.log_delta):
             answer, log_delta = safe_log_delta(
                 node, self.epsilon, method=self.method, adjacency=self.adjacency, tilts=self._tilts
@@ -216,9 +220,12 @@ class Search:
         return score(self.log_delta)
 
     def _boundary(self) -> Boundary:
+        ask = self._cautious if self.log_delta > -math.inf else self._excess
         if self.integer:
             ends = int(self.low), int(self.high)
-            return Boundary(*whole(self._cautious, *ends, lambda: spent() > WORK))
+            return Boundary(*whole(ask, *ends, lambda: spent() > WORK))
+        if self.log_delta == -math.inf:
+            return Boundary(*real(ask, self.low, self.high))
         if self._needs_nothing():
             return Boundary(self.low, None)
         start = self._by_estimates()
@@ -433,17 +440,3 @@ class Search:
         except _OUTSIDE:
             return True
         return False
-
-
-def boundary_at_delta_0(
-    epsilon_at: Callable[[float], Answer], target: float, low: float, high: float, integer: bool
-) -> tuple[float | None, float | None]:
-    """(safe, unsafe) ends for the sum of the largest losses, which is a number at each value."""
-
-    def excess(x: float) -> float:
-        cost = float(epsilon_at(x))
-        return math.log(max(cost, 1e-300) / target) if target else cost
-
-    if integer:
-        return whole(excess, int(low), int(high))
-    return real(excess, low, high)
