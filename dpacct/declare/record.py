@@ -209,9 +209,8 @@ class Record:
         return {name: value for name, value in values.items() if value is not None}
 
     def written(self) -> dict[str, Any]:
-        """Return the settings as exact text."""
-        settings = self.settings.items()
-        return {name: v if isinstance(v, str) else text(v) for name, v in settings}
+        """Return the settings as exact text, lists as lists of it."""
+        return {name: _saved(value) for name, value in self.settings.items()}
 
     def _values(self) -> tuple[Any, ...]:
         return tuple([self.__dict__[each.attribute] for each in self.parameters.values()])
@@ -225,8 +224,18 @@ class Record:
         return hash((type(self), *self._values()))
 
     def __repr__(self) -> str:
-        exact = {
-            n: literal(v) if isinstance(v, Fraction | int) else repr(v)
-            for n, v in self.settings.items()
-        }
+        exact = {name: _written(value) for name, value in self.settings.items()}
         return f"{type(self).__name__}({', '.join(f'{n}={v}' for n, v in exact.items())})"
+
+
+def _saved(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [*map(_saved, value)]
+    return value if isinstance(value, str) else text(value)
+
+
+def _written(value: object) -> str:
+    """A value as a Python literal that reads back."""
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_written, value))}]"
+    return literal(value) if isinstance(value, Fraction | int) else repr(value)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from dpacct.declare.domain import POSITIVE, Domain, Real
-from dpacct.declare.number import Number, literal, shown, text
+from dpacct.declare.number import Number, shown
 from dpacct.declare.record import Parameter
 from dpacct.errors import InvalidArgument, Unsupported
 from dpacct.mechanisms.custom import listed
 from dpacct.mechanisms.mechanism import Mechanism
-from dpacct.plan.node import Fields, take
 from dpacct.vocabulary import Adjacency, Assumption
 
 if TYPE_CHECKING:
@@ -121,20 +120,3 @@ class GaussianMixture(Mechanism, kind="gaussian-mixture"):
         """The moves and their chances, which the accountant cannot see."""
         text = "a unit adds at most one of the moves, drawn afresh with the stated weights and kept secret"
         return (Assumption(text, id="sensitivity"),)
-
-    def fields(self) -> Fields:
-        """The numbers as exact text."""
-        lists = {name: [text(x) for x in self.settings[name]] for name in ("moves", "weights")}
-        return {"sigma": text(self.sigma), **lists}
-
-    @classmethod
-    def from_fields(cls, fields: Fields) -> Self:
-        """Read what `fields` wrote."""
-        return cls(**{name: take(fields, name) for name in ("sigma", "moves", "weights")})
-
-    def __repr__(self) -> str:
-        lists = (
-            f"{name}=[{', '.join(map(literal, self.settings[name]))}]"
-            for name in ("moves", "weights")
-        )
-        return f"GaussianMixture(sigma={literal(self.sigma)}, {', '.join(lists)})"

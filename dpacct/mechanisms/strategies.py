@@ -302,6 +302,8 @@ class Banded(_Toeplitz):
 
     >>> Banded.square_root(bands=3, steps=1000).coefficients
     (Fraction(1, 1), Fraction(1, 2), Fraction(3, 8))
+    >>> Banded.square_root(bands=3, steps=1000)
+    Banded(coefficients=[1, 0.5, 0.375], steps=1000)
     """
 
     label = "a banded Toeplitz matrix"
